@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def choice_of(names: Collection[str]) -> Callable[[str], str]:
-    """Return a function for the parameter `type` of argparse that accepts only `names`. Unlike `choices`, it permits an empty list of arguments."""
+    """Return a function for the parameter `type` of argparse that accepts only `names`. Unlike `choices`, it also works if no argument is given."""
 
     def checked(text: str) -> str:
         if text not in names:

@@ -65,7 +65,7 @@ def _peaks_mb(pid: int) -> Iterator[float]:
 
 
 def measure_here(folder: Path) -> dict[str, float]:
-    """Measure in this process the time from trace to Parquet, then the time from trace to report page in another folder.
+    """Measure in this process the time from trace to Parquet and then, with another output folder, the time from trace to report page.
 
     folder: has the trace in its subfolder `trace`, and receives the tables and the report. Returns a dict: `parquet_s` and `whole_s` (the two times
     in seconds), and `broken` (the number of rules that the trace breaks).

@@ -17,8 +17,8 @@ class Reading:
 
     - room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`); infinite if no limit applies.
     - skip: a function that is called with ``(array type, number of items, stream, this Reading)`` at the start of an array. It moves the stream past
-      the valid items before the first invalid item, and returns the number of the valid items, which is faster than decoding. None if every item
-      must be decoded.
+      the valid items before the first invalid item, and returns their number. Skipping these items is faster than decoding them. None if every
+      item must be decoded.
     - follow: a function that is called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the
       bytes, so that programs can show these parts. A part that is not the value of a field, such as a count, a null marker or a tag, has the wire
       type None; its value is a text or None. None to call nothing.

@@ -39,7 +39,8 @@ def read_record(topic: str, key: Buffer, value: Buffer | None) -> tuple[Whole, W
 def write_key(key: Whole, kind: int) -> bytes:
     """Return the bytes of a record's key, preceded by its kind, an int16.
 
-    Raises UnsupportedVersion if the class of the key does not have this kind, and EncodeError if a value of the key cannot be encoded.
+    kind: the kind of the record, which is also the version in which the key is encoded. Raises UnsupportedVersion if the class of the key does not
+    have this version, and EncodeError if a value of the key cannot be encoded.
     """
     encoded = key.encode(kind)  # encode first: this rejects unknown kinds
     return _NUMBER.pack(kind) + encoded

@@ -57,9 +57,10 @@ def explain(layout: StructType[Any], view: memoryview, pos: int, end: int) -> De
 
 
 def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int, end: int, stopped: int) -> DecodeError:
-    """Return the error in a message, from ``pos`` up to ``end``, that the fast decoder rejected.
+    """Return the error in a message that the fast decoder rejected.
 
-    stopped: the position at which the fast decoder failed. layout: the type of the message. view: the buffer with the message.
+    stopped: the position at which the fast decoder failed. layout: the type of the message. view: the buffer that has the message from ``pos`` up to
+    ``end``, exclusive.
     """
     return explain(layout, memoryview(view), pos, end) or DecodeError(layout.cls.__name__, stopped, "cannot be read")
 

@@ -92,7 +92,7 @@ class FlatCode:
     def fixed(self, fmt: str, item: str) -> None:
         """Add code for one value: a decoder assigns it to the variable ``item``, an encoder writes the expression ``item``.
 
-        The value is only collected: one call of `struct` for all consecutive values is added by `line` or `text`. fmt: the value's `struct` format.
+        This method only collects the value. `line` or `text` later adds one call of `struct` for all collected values. fmt: the `struct` format.
         """
         self._run.append((fmt, item))
 

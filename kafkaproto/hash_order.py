@@ -52,8 +52,8 @@ def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = 
 def timeline_order(items: Iterable[Item], bits: Callable[[Item], int], most: int = 0) -> list[Item]:
     """Return distinct items in the order of Kafka's `TimelineHashMap` to which they were added one by one. Items in a bucket are in reverse order.
 
-    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the largest number of items for which the map ever checked its
-    size. It also checks before it replaces an item, and then counts this item twice.
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the largest number of items that the map has counted when it
+    checked whether its table must grow. The map checks this also before it replaces an item, and then counts this item twice.
     """
     added = list(dict.fromkeys(items))
     added.reverse()

@@ -62,8 +62,8 @@ _START_V1 = struct.Struct(">iib")
 def start_response(correlation_id: int, header_version: int) -> bytearray:
     """Return a new response frame: 4 bytes reserved for its length, then the response header without tagged fields.
 
-    header_version: the version of the response header; version 1 ends with an empty tag section, version 0 has no tag section. The result equals that
-    of `start_frame` followed by `encode_response_header`, which take longer.
+    header_version: the version of the response header; version 1 ends with an empty tag section, version 0 has no tag section. Calls of
+    `start_frame` and `encode_response_header` make the same bytes, but take longer.
     """
     return bytearray((_START_V1.pack(0, correlation_id, 0)) if header_version else _START_V0.pack(0, correlation_id))
 

@@ -56,7 +56,7 @@ def wire_path(layout: StructType[Any], path: str) -> str:
 def to_json(layout: Message[Any], obj: Any) -> dict[str, Json]:
     """Return a message as values for `json.dumps`.
 
-    Raises EncodeError, as encoding does, if a field that does not exist in this version has another value than its default, which would be lost.
+    Raises EncodeError, as encoding does, if a field that does not exist in this version has a value other than its default: this value would be lost.
     layout: the type of the message in one version. obj: the message.
     """
     with layout.naming_versions():

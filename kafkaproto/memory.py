@@ -22,15 +22,15 @@ LIMIT = 40
 """The memory limit: how many bytes of memory a decoder may use for each byte of a message. Bytes of records do not count."""
 
 HEAVY = LIMIT - 1
-"""How many bytes of memory decoded values may take for each encoded byte: one less than `LIMIT`, which includes the decoder's copy of the message.
+"""How many bytes of memory decoded values may take for each encoded byte: one less than `LIMIT`, which also counts the decoder's copy.
 
 Decoders check the memory only of those arrays whose items can take more than this.
 """
 
 FREE = 12
-"""How many bytes of memory each encoded byte may always take, so that decoders need not count them.
+"""How many bytes of memory each encoded byte may take without being counted by a decoder.
 
-This suffices for strings, bytes and numbers. Arrays can take more, so decoders count what their items take in addition.
+This suffices for strings, bytes and numbers. The items of an array can take more memory; decoders count the memory beyond this number.
 """
 
 ROOM_PER_BYTE = HEAVY - FREE

@@ -146,7 +146,7 @@ class Message(StructType[T]):
     def is_copied(self) -> bool:
         """Return whether the decoder first copies the message into `bytes`, which are faster to index and to slice than a memoryview.
 
-        If the buffer is `bytes` and contains exactly the message, it is not copied.
+        Even if this is true, a buffer that is already `bytes` and contains nothing but the message is not copied.
         """
         return not (self.leading or self.has_records)
 

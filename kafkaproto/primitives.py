@@ -114,7 +114,7 @@ class LengthPrefixed(WireType):
         self.nullable = nullable
 
     def parse_length(self, stream: BinaryIO, path: str) -> int | None:
-        """Return the decoded length, None for null. Raises DecodeError for the field ``path`` if null is not allowed, or too few bytes are left."""
+        """Return the decoded length, None for null. Raises DecodeError, naming the field ``path``, for a forbidden null or too few bytes."""
         offset = stream.tell()
         if self.compact:
             length = parse_uvarint(stream, path) - 1
@@ -132,7 +132,7 @@ class LengthPrefixed(WireType):
         return length
 
     def build_length(self, length: int | None, stream: BinaryIO, path: str) -> None:
-        """Write the length; None stands for null. Raises EncodeError for the field ``path`` if null is not allowed, or the length does not fit."""
+        """Write the length; None stands for null. Raises EncodeError, naming the field ``path``, for a forbidden null or too large a length."""
         if length is None and not self.nullable:
             raise EncodeError(path, "must not be null")
         if self.compact:

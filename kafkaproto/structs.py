@@ -18,8 +18,8 @@ from kafkaproto.message import Message
 class Struct:
     """Base of the generated dataclasses, with equality by value and a `repr` that omits defaults.
 
-    A field that is itself a struct is created on first access, because most are never accessed (a fetch response has three
-    in every partition). Until then its slot, whose name `unmade` returns, holds an ellipsis.
+    If the value of a field is a struct, it is created when the field is first read, because most such fields are never read: each partition of a
+    fetch response has three of them. Before the first read, the field's slot has an ellipsis as placeholder. `unmade` returns the name of this slot.
     """
 
     __slots__: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ def _names(struct: Struct) -> Mapping[str, Any]:
 class Whole(Struct):
     """Base of the dataclasses that are whole messages, with methods that encode and decode one object in a given version.
 
-    Each call looks up how this version is encoded. Code that handles many messages of one version can look it up once, with `layout` or
+    Each call looks up how the given version is encoded. Code that handles many messages of one version can look it up once, with `layout` or
     `kafkaproto.api.codec`, and use the methods of the returned object.
     """
 
@@ -106,8 +106,8 @@ class Whole(Struct):
     def to_json(self, version: int) -> dict[str, Any]:
         """Return the message as JSON values, in the form of kafka-clients' JsonConverter.
 
-        Raises UnsupportedVersion for a version that the message does not have, and EncodeError if a field that does not exist in this version has
-        another value than its default, which would be lost.
+        Raises UnsupportedVersion for a version that the message does not have, and EncodeError if a field that does not exist in this version has a
+        value other than its default: this value would be lost.
         """
         return json_form.to_json(self.layout(version), self)
 

@@ -125,7 +125,7 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """Return W, where the decoded known tagged fields take at most ``per_byte`` * (encoded size of the tag section) + W bytes of memory.
+        """Return W: the decoded known tagged fields take at most ``per_byte`` * (encoded size of the tag section) + W bytes of memory.
 
         W may be negative, because the section also has bytes that are not part of a value: the number of tags, and the tag and size of each field.
         Unknown tags are not included. per_byte: bytes of memory that are assumed for each encoded byte. defaults: maps field names to functions that

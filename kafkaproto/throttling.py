@@ -64,7 +64,7 @@ For an API that is not listed, the Java client never waits: the broker slows it 
 
 
 def client_waits(api_key: int, version: int) -> bool:
-    """Return whether the Java client that gets a throttled response of this version sends nothing until the throttle time is over."""
+    """Return whether the Java client, after a throttled response in this version, sends nothing until the throttle time is over."""
     since = CLIENT_WAITS_SINCE.get(ApiKey(api_key))
     return since is not None and version >= since
 

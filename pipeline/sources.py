@@ -40,11 +40,11 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Noti
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield (table name, rows) for the part of a run (a recording) that is not in the tables yet.
 
-    note: a function called regularly, if the run is a trace, with the number of bytes that this call has read so far. It is not called for a capture.
+    note: a function called regularly, while a trace is read, with the number of bytes read so far. It is not called for a capture.
     """
     return captures.batches(run) if run.capture else traces.batches(run, note)
 
 
 def entries(run: Run) -> Iterator[Entry]:
-    """Yield the exchanges (requests with responses) and events of a run (a recording), of each file up to the first byte that cannot be read."""
+    """Yield the exchanges (requests with responses) and events of a run (a recording). A damaged file yields those before the damage."""
     return captures.entries(run) if run.capture else traces.RunReader(run).entries()

@@ -98,7 +98,7 @@ class Cell:
 def cells(measured: Measured) -> list[Cell]:
     """Return a `Cell` for each case and kind of work, with a ratio for each other codec.
 
-    The ratio is the codec's time divided by the time of this project's codec in the same round; of all rounds, the median is taken.
+    The ratio is computed in each round, as the codec's time divided by that of this project's codec. The result is the median over all rounds.
     measured: maps (title of a case, kind of work) to the seconds per call of each codec, one value for each round.
     """
     cell_list = []

@@ -1,6 +1,6 @@
 """A raw client: one connection whose requests are built with the codec. It never retries and never hides an error.
 
-`SocketConnection` uses a blocking socket. A test suite may add connections without a socket, for example to a broker in the same process. The
+`SocketConnection` uses a blocking socket. A test suite may add connections without a socket, for example to a broker in the same process. A
 connection reads no clock: times are arguments of its methods, and `subject.Subject` waits for responses on the clock of the cluster under test.
 """
 

@@ -175,7 +175,8 @@ class Group:
 def follower_of(group: Group) -> int:
     """Return the id of a broker that can get the second replica of the group's partition.
 
-    It is neither the coordinator nor broker 0: tests send requests to broker 0, so they must not stop it from fetching (`scene.held`).
+    The result is not the coordinator, which already has a replica. It is not broker 0 either: tests stop the returned broker from fetching
+    (`scene.held`), and broker 0 must keep responding to requests.
     """
     return 1 if group.coordinator() != 1 else 2
 

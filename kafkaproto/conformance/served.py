@@ -1,4 +1,4 @@
-"""The API versions and topic settings that a cluster serves, as far as its ApiVersions response shows them."""
+"""The API versions and topic settings that a cluster serves, derived from its ApiVersions response or its Kafka release."""
 
 from __future__ import annotations
 

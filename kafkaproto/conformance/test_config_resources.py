@@ -180,7 +180,7 @@ def test_append_and_subtract_are_rejected_for_all_settings_of_client_metrics(
 ) -> None:
     """The lists `metrics` and `match` are no exception, and it does not matter whether the subscription exists or its name is empty.
 
-    Kafka checks the operations before it checks the name and values, so APPEND is also reported beside an invalid value.
+    Kafka checks the operations before it checks the name and values, so the error of APPEND precedes that of an unknown setting.
     """
     values = [(METRICS, "a.,b."), (MATCH, "client_id=a"), (INTERVAL, "1000")]
     if is_present:

@@ -107,7 +107,8 @@ def test_new_coordinator_keeps_the_partitions_of_a_temporarily_absent_static_mem
 def test_classic_member_has_the_session_timeout_of_its_kip_848_group_after_a_move(subject: Subject) -> None:
     """A classic member with a session timeout of 6 s sends nothing for 9 s after the coordinator has moved, and stays in the group.
 
-    The member's next heartbeat starts its own session timeout again, so the member is removed when it is silent for another 7 s.
+    The new coordinator first applies the session timeout of the group, which is longer. From the member's next heartbeat on, its own timeout of 6 s
+    applies again: the member is removed when it sends nothing for 7 s.
     """
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()

@@ -33,7 +33,7 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
     """While a replica is stopped, the SyncGroup requests of both members of a group and an offset commit for another group get an error.
 
     Commits succeed again when the replica is back. After the failed SyncGroup requests, the group rebalances. The old coordinator (in Scala) rejects
-    the records at once. The new one (in Java) appends the records, and the requests time out: the commit counts when the replica is back.
+    the records at once. The new one (in Java) appends the records, and the requests time out, but the commit takes effect when the replica is back.
     """
     topic = new_topic(subject).name
     syncing, alone = Group(subject, 0), Group(subject, 0)
@@ -75,7 +75,7 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
 
 @pytest.mark.rule("GO-23")
 def test_offset_commit_that_exceeds_max_message_bytes_of_its_topic_is_rejected(subject: Subject) -> None:
-    """Kafka's old group coordinator (in Scala) returns INVALID_COMMIT_OFFSET_SIZE (28), the new one (in Java) UNKNOWN_SERVER_ERROR."""
+    """The commit gets INVALID_COMMIT_OFFSET_SIZE (28) from Kafka's old coordinator (in Scala), UNKNOWN_SERVER_ERROR from the new one (in Java)."""
     topic = new_topic(subject).name
     group = Group(subject)
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
@@ -104,7 +104,7 @@ def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Sub
 
 @pytest.mark.rule("GC-39")
 def test_sync_group_whose_assignment_is_not_replicated_in_time_gets_an_error(subject: Subject) -> None:
-    """The group then rebalances. The error is REBALANCE_IN_PROGRESS in the old coordinator, and COORDINATOR_NOT_AVAILABLE in the one in Java."""
+    """SyncGroup gets REBALANCE_IN_PROGRESS from the old coordinator, COORDINATOR_NOT_AVAILABLE from the one in Java. The group then rebalances."""
     group = Group(subject, 0)
     with two_replicas(group) as follower:
         client = group.client()

@@ -165,7 +165,7 @@ def test_group_settings_that_are_repeated_or_null_are_rejected_for_any_group_id(
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("CF-14", "GN-69")
 def test_settings_of_a_group_with_an_empty_id_are_rejected(subject: Subject) -> None:
-    """APPEND, SUBTRACT and unknown operations are reported before the empty id."""
+    """A change with SET or DELETE gets the error for the empty id. A change with another operation gets the error for its operation instead."""
     expected = INVALID_REQUEST, "Default group resources are not allowed."
     for name, operation, value in ((SESSION, SET, "46000"), ("nope", SET, "x"), (SESSION, DELETE, None)):
         assert alter(subject, "", (name, operation, value)) == expected

@@ -136,9 +136,9 @@ def test_join_group_v0_member_has_its_session_timeout_as_rebalance_timeout(subje
 
 @pytest.mark.rule("GC-25")
 def test_rebalance_of_static_members_restarts_its_timeout_until_a_member_rejoins(subject: Subject) -> None:
-    """One of three static members leaves, and the others do not join again in time, so the join phase starts its timeout again.
+    """One of three static members leaves, and the other two do not join again. Each time the rebalance timeout ends, the join phase starts it again.
 
-    In the third such period, one of the members joins again, and the period ends with a new generation, which keeps the other member.
+    One of the two joins again during the third timeout. When this timeout ends, a new generation starts, with both members.
     """
     group = Group(subject)
     members = [group.client(instance=f"i{i}", session_ms=60_000, rebalance_ms=REBALANCE_MS) for i in range(3)]

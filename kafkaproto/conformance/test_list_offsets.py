@@ -146,7 +146,7 @@ def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject
 
 
 def entries_without_partitions(subject: Subject) -> list[tuple[str, int]]:
-    """Request no partition of an existing and of an unknown topic, and one of another topic, which comes last.
+    """Send ListOffsets for three topics: no partition of an existing one, no partition of an unknown one, and one partition of another existing one.
 
     Returns ("existing", "unknown" or "other", number of partitions) of each topic in the response.
     """

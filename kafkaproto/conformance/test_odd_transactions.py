@@ -85,7 +85,7 @@ def test_write_txn_markers_returns_a_single_result_for_all_markers_of_a_producer
 def test_replicated_marker_hides_the_error_of_a_stale_marker_of_the_same_producer(
     subject: Subject, epochs: tuple[int, int]
 ) -> None:
-    """The markers have the current and an older epoch. The one with the current epoch completes last, in whichever order the request names them."""
+    """A request has a marker with the current epoch and one with an older epoch. In either order, the response has no error."""
     subject.need_broker(1)
     topic, producer = new_topic(subject, replication=2), Producer(subject)
     producer.init()
@@ -162,7 +162,7 @@ def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_o
 def test_not_leader_error_precedes_invalid_acks_error_only_for_transactional_batches(
     subject: Subject, transactional: bool
 ) -> None:
-    """Brokers 0, 1 and 2 are the leader, a follower, and a broker without a replica."""
+    """The test sends a Produce with acks=2 to the leader (broker 0), to a follower (broker 1) and to a broker without a replica (broker 2)."""
     subject.need_broker(2)
     topic, producer = new_topic(subject, assignment={0: [0, 1]}), Producer(subject)
     producer.init()
@@ -193,6 +193,6 @@ def test_init_producer_id_with_any_epoch_of_the_producer_aborts_the_open_transac
 
 
 def _result_once_complete(producer: Producer, epoch: int) -> tuple[int, int, int] | None:
-    """Send InitProducerId with an epoch, and return the result; None while the last transaction is being ended."""
+    """Send InitProducerId with an epoch, and return the result; None while the coordinator is still ending the last transaction."""
     result = producer.init_once(producer.producer_id, epoch)
     return None if result[0] == CONCURRENT_TRANSACTIONS else result

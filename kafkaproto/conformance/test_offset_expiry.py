@@ -32,7 +32,8 @@ Kafka 4 does not support this version. There the test waits until the retention 
 def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(subject: Subject) -> None:
     """Offsets of topics that a member of the group subscribes to do not expire (scenario SN-26).
 
-    Other offsets expire when the retention time has passed since their commit. If the group's last member has left, the retention time starts then.
+    Other offsets expire when the retention time has passed since their commit or, if the last member has left the
+    group, since that member left.
     """
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group, alone = Group(subject), Group(subject)

@@ -128,7 +128,7 @@ def test_kip_848_coordinator_creates_no_group_for_a_rejected_txn_offset_commit(
 
 @pytest.mark.rule("TX-41")
 def test_txn_offset_commit_with_an_empty_group_id_gets_invalid_group_id(subject: Subject) -> None:
-    """A wrong producer id gets the same error, because the transaction is verified later."""
+    """A request that also has a wrong producer id gets the same error: the coordinator checks the group id before it verifies the transaction."""
     topic, group = new_topic(subject), Group(subject)
     producer = begun(subject, topic)
     partitions = [TxnOffsetCommitRequestPartition(index, 7) for index in (0, 9)]

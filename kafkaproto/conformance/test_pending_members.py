@@ -66,10 +66,10 @@ def test_group_has_the_state_empty_after_its_only_pending_member_leaves(subject:
 
 @pytest.mark.rule("GC-52")
 def test_describe_groups_in_a_rebalance_has_old_assignments_only_with_kip_848(subject: Subject) -> None:
-    """A new member joins a group of one member. DescribeGroups then has the old member's assignment only with the coordinator in Java.
+    """A new member joins a group of one member. In this rebalance, DescribeGroups has the old member's assignment only with the coordinator in Java.
 
-    Both members join, but do not send SyncGroup. Then a second rebalance starts, in which DescribeGroups has no assignment for any member with either
-    coordinator, in Java or in Scala.
+    When both members have joined, a second rebalance starts before any SyncGroup. In the second rebalance, DescribeGroups has no assignment of any
+    member, with the coordinator in Java or in Scala.
     """
     kept = b"a0" if has_new_coordinator(subject) else b""
     assert described_in_rebalances(subject) == [

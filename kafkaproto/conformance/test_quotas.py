@@ -78,7 +78,7 @@ VERSION = 9
 def test_first_request_above_10_seconds_of_byte_quota_is_throttled_for_the_excess(
     subject: Subject, bound: int, request_bytes: int, throttle_ms: int
 ) -> None:
-    """The throttle time of a first request is its bytes beyond ten seconds of quota, divided by the quota.
+    """The throttle time of a first request is the number of bytes beyond those that the quota allows in ten seconds, divided by the quota.
 
     bound: the quota in bytes per second. throttle_ms: the expected throttle time, exact on any clock because nothing was recorded before.
     """
@@ -264,7 +264,7 @@ def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int
 
 @pytest.mark.rule("T-4", "Q-12", "Q-13", "Q-14")
 def test_fetch_above_the_quota_is_empty_and_the_next_fetch_waits_for_the_throttle(subject: Subject) -> None:
-    """A response 50 bytes larger than ten seconds of a quota of 1000 B/s is throttled for 50 ms. The next fetch then returns the data."""
+    """A response 50 bytes larger than a quota of 1000 B/s allows in ten seconds is throttled for 50 ms. The next fetch then returns the data."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 1000.0)
     overhead = len(sized(subject, topic))
@@ -292,7 +292,7 @@ def sized(subject: Subject, topic: Topic) -> bytes:
 
 @pytest.mark.rule("Q-14")
 def test_repeated_fetch_of_4096_bytes_at_a_quota_of_250_bytes_per_s_returns_no_data(subject: Subject) -> None:
-    """A response of 4096 bytes exceeds ten seconds of a quota of 250 B/s, so each repetition of the fetch is throttled and returns no data."""
+    """A response of 4096 bytes exceeds what a quota of 250 B/s allows in ten seconds, so each repetition of the fetch is throttled and empty."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 250.0)
     overhead = len(sized(subject, topic))

@@ -29,7 +29,7 @@ def stop(subject: Subject, broker_id: int) -> None:
 
 @pytest.mark.rule("GO-2", "AD-26")
 def test_groups_have_no_coordinator_while_too_few_brokers_are_registered(subject: Subject) -> None:
-    """A stopped broker is still registered and gets replicas of the offsets topic. An unregistered broker gets none, so two brokers are too few."""
+    """The offsets topic needs three registered brokers for its replicas. A stopped broker counts, until it is unregistered with UnregisterBroker."""
     topic = Topic(subject, OFFSETS_TOPIC)
     if topic.metadata().error_code == 0:
         pytest.skip("not prepared: needs a cluster without the offsets topic")
@@ -56,7 +56,7 @@ def test_groups_have_no_coordinator_while_too_few_brokers_are_registered(subject
 
 
 def restart(subject: Subject, broker_id: int, observer: int) -> None:
-    """Stop and start a broker. observer: the id of a running broker, whose metadata shows when the broker is down and up."""
+    """Stop and start the broker `broker_id`. observer: the id of another broker, whose Metadata responses show when `broker_id` is down and back."""
     subject.stop_broker(broker_id)
     wait_until(subject, lambda: broker_id not in brokers_known(subject, observer), f"broker {broker_id} is down")
     subject.start_broker(broker_id)
@@ -64,7 +64,7 @@ def restart(subject: Subject, broker_id: int, observer: int) -> None:
 
 
 def coordinator_at(subject: Subject, group: Group, broker_id: int) -> int:
-    """Return the coordinator of a group as one broker names it."""
+    """Send FindCoordinator for a group to one broker, and return the id of the coordinator in the response."""
     request = FindCoordinatorRequest(key=group.id)
     response = subject.ask_once(request, subject.version(ApiKey.FIND_COORDINATOR, 3), broker_id)
     assert response.error_code == 0, response

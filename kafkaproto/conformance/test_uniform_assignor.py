@@ -36,14 +36,14 @@ def joined(group: ConsumerGroup, partitions: int, *member_ids: str) -> dict[str,
 def test_remaining_partition_stays_with_its_owner_only_from_4_1_on(
     subject: Subject, member_ids: tuple[str, str], before_4_1: dict[str, list[int]], since_4_1: dict[str, list[int]]
 ) -> None:
-    """With three partitions, one of two members has one more. Before 4.1 this is the first member in Kafka's hash table of members."""
+    """Two members share three partitions, so one of them gets two: before 4.1 the first in Kafka's hash table, later the first to join."""
     group = ConsumerGroup(subject)
     assert joined(group, 3, *member_ids) == (before_4_1 if group.stores_topics else since_4_1)
 
 
 @pytest.mark.rule("GN-42", "GN-45")
 def test_partitions_of_a_member_that_left_go_to_the_others_in_hash_table_order(subject: Subject) -> None:
-    """A member that owns two of six partitions leaves. The hash table has the member Q before B, so that Q gets the first of them."""
+    """Member C leaves, and members Q and B get one each of its two partitions. Q is before B in the hash table, so Q gets the first of the two."""
     group = ConsumerGroup(subject)
     before = joined(group, 6, "B", "Q", "C")
     assert group.heartbeat("C", LEAVE_EPOCH).error_code == 0
@@ -55,7 +55,7 @@ def test_partitions_of_a_member_that_left_go_to_the_others_in_hash_table_order(s
 
 @pytest.mark.rule("GN-46")
 def test_partitions_that_move_between_different_subscriptions_depend_on_the_release(subject: Subject) -> None:
-    """Before 4.0, the partitions with the lowest numbers move; from 4.0 on, those with the highest."""
+    """Member A subscribes to one of B's two topics and gets three of its five partitions: the lowest before 4.0, the highest from 4.0 on."""
     group = ConsumerGroup(subject)
     five, single = group.add_topic(5).name, group.add_topic(1).name
     group.enter("B", five, single)
@@ -68,7 +68,7 @@ def test_partitions_that_move_between_different_subscriptions_depend_on_the_rele
 
 @pytest.mark.rule("GN-47")
 def test_heartbeat_for_which_the_assignor_fails_changes_nothing_before_4_0(subject: Subject) -> None:
-    """Before 4.0 the assignor fails if it has moved a partition of a topic from one member to another, and would move one back."""
+    """Before 4.0, the assignor fails if a partition of a topic has moved from one member to another, and one of this topic would move back."""
     group = ConsumerGroup(subject)
     six, three, two = (group.add_topic(partitions).name for partitions in (6, 3, 2))
     group.enter("B", six, three, two)

@@ -87,7 +87,7 @@ def fetch(
     """Return a Fetch request for partitions given as (topic, partition, offset).
 
     Each partition has a topic entry of its own, so that the given order is kept. partition_max, max_bytes: the limits in bytes for each partition and
-    for the response. max_wait_ms, min_bytes: how long the broker waits for how many bytes. session: (session id, session epoch). replica_id: the
+    for the response. max_wait_ms, min_bytes: the broker waits up to max_wait_ms for min_bytes. session: (session id, session epoch). replica_id: the
     broker id of a follower, -1 for a consumer. rack: the rack of the client. isolation: 1 for read_committed, 0 for read_uncommitted. epoch: the
     leader epoch that the client believes to be current. last_epoch: the epoch of the client's last record. topic_ids: maps topic names to ids; needed
     from version 13 on.

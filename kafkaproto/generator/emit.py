@@ -228,9 +228,9 @@ def default_text(field: Field, names: dict[str, str]) -> str:
 
 
 def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
-    """Yield the source text of each wire layout of a message, in the order of versions; last that of a dict that maps versions to layouts.
+    """Yield the source text of each wire layout of a message, in the order of versions, then of a dict that maps versions to layouts.
 
-    The layouts of nested structs precede the layouts that contain them.
+    The layout of a nested struct precedes the layouts that contain it.
     """
     written: set[str] = set()
     prefix = layouts.of(message.name, message.versions.lowest).constant.rpartition("_V")[0]

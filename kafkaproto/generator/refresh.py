@@ -107,7 +107,7 @@ def facts(definition: str) -> Json | None:
 
 
 def served(jar: Path) -> dict[str, Json]:
-    """Return the facts (see `facts`) of the definitions in a jar that brokers need, by name: headers, requests and responses.
+    """Return the facts (see `facts`) of those definitions in a jar that brokers need, by name: of headers, requests and responses.
 
     The requests and responses are those of all APIs that a broker's listeners accept.
     """

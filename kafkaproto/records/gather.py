@@ -1,6 +1,6 @@
 """Columns of records computed with numpy: one operation for all records instead of one record after the other.
 
-Only the positions of the records are found one after the other, and consecutive records of the same size are found at once. For unusual or damaged
+Only the positions of the records are found one after the other, except those of consecutive records of one size. For unusual or damaged
 input, `columns` and `keys` return None, and the caller falls back to `walk`, which reports the error. This module does not depend on batch headers.
 Only `kafkaproto.records.columns` imports it, after checking that numpy is installed.
 """
@@ -87,7 +87,7 @@ def keys(b: bytes, count: int) -> list[bytes | None] | None:
 
 
 def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
-    """Return the bytes of ``b`` at each start position, with the size at the same index; None where the size is negative."""
+    """Return ``b[start : start + size]`` for each pair of a start in ``starts`` and a size in ``sizes``; None for a negative size."""
     count = len(starts)
     differs = sizes[1:] != sizes[:-1]
     steps = np.diff(starts)

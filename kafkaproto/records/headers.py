@@ -4,7 +4,7 @@ A batch of magic 2 and a message of magic 0 or 1 begin alike: an offset, the len
 `kafkaproto.records.batch` and `kafkaproto.records.message_set` decode the rest of the header. `walk_headers` ends without an error at an incomplete
 batch or at invalid bytes; a caller that needs the error decodes the header at that position.
 
-Four places in other modules decode these headers without this module, each for a reason:
+In four other modules, functions decode these headers without this module, each for a reason:
 
 - `kafkaproto.broker.log.scan.find_batch` also needs the last offset of each batch. Every fetch calls this function. Its own
   loop saves up to 2.8 % of the CPU instructions of a fetch, compared with a call of `walk_headers`.

@@ -76,7 +76,7 @@ def batch_heads_and_markers(records: Buffer) -> bytes:
 def kept_bytes(buffer: Buffer, at: int, size: int) -> int:
     """Return the number of bytes that a trace stores of a batch in a response: the header, or all bytes of a small control batch.
 
-    at: the index of its header in the buffer. size: size in bytes of the whole batch.
+    at: the index in the buffer at which the batch begins. size: size in bytes of the whole batch.
     """
     is_kept = size <= LARGEST_CONTROL_BYTES and buffer[at + _LOW_ATTRIBUTES_AT] & CONTROL
     return size if is_kept else HEADER_BYTES
@@ -94,7 +94,7 @@ def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
 def read_kept(headers: Buffer) -> list[tuple[Any, Buffer]]:
     """Decode the result of `batch_heads_and_markers` into a list of (header, the bytes of the whole batch), one for each batch or message.
 
-    The second item is empty if only the header was stored. Only control batches are stored whole, and only since version 5 of the trace format.
+    The bytes are empty if the trace has only the header. Only control batches are stored whole, and only since version 5 of the trace format.
     Decoding stops at the first invalid header, without an error.
     """
     of_messages = len(headers) > _MAGIC_AT and headers[_MAGIC_AT] in SMALLEST_BYTES
@@ -135,7 +135,7 @@ def _heads(records: Buffer, kept: Callable[[Buffer, int, int], int] = _only_head
     """Yield, for each batch or message, the bytes at its start that a trace stores.
 
     kept: a function that returns how many bytes of a batch to store. Its arguments are a buffer, the index in it at which the batch begins, and the
-    size of the batch in bytes. It is not called for messages of magic 0 and 1, of which always the header is stored.
+    size of the batch in bytes. It is not called for messages of magic 0 and 1: a trace always stores only their headers.
     """
     end = 0
     for position, size, buffer, at in walk_headers(in_memory(records), 0, len(records)):

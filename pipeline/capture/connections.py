@@ -290,8 +290,8 @@ class Connection:
     def _no_kafka(self, stamp: Stamp, report: bool) -> Iterator[ConnectionEntry]:
         """Leave the connection out of the trace because it does not speak Kafka.
 
-        stamp: number and time of the packet that showed this. report: if True, and if the user named the brokers' ports, the trace gets an event
-        "unreadable" for the connection, which is yielded.
+        stamp: number and time of the packet that showed that it does not. report: if True, and if the user named the brokers' ports, the method
+        yields an event "unreadable" for the trace.
         """
         self._leave_out(NO_KAFKA)
         if report and self._ports_given:

@@ -26,8 +26,8 @@ NEWER_VERSIONS = 16
 MAX_CORRELATION_ID_STEP = 1 << 20
 """The largest plausible difference between the correlation ids of two successive requests of a connection.
 
-Bytes with a larger difference are not taken for the next request. The difference may exceed 1, because some clients number the requests of all their
-connections in one sequence.
+Bytes whose correlation id differs by more cannot be the next request. The difference may exceed 1, because some clients number the requests of all
+their connections in one sequence.
 """
 
 _REQUEST_START = Struct(">ihhih")
@@ -196,7 +196,8 @@ class Cutter:
 def request_begins(data: bytes | bytearray | memoryview, at: int, after: int | None, client_id: str | None) -> bool:
     """Return True if the bytes from byte position `at` on look like a length prefix and a request header; False for fewer than 14 bytes.
 
-    after: correlation id of the last request, None if unknown. client_id: the client id that the header must have; None accepts any.
+    after: correlation id of the last request. The header's must be higher, by at most `MAX_CORRELATION_ID_STEP`; None accepts any. client_id: the
+    client id that the header must have; None accepts any.
     """
     if len(data) - at < _REQUEST_START.size:
         return False
@@ -235,7 +236,8 @@ def header_of(data: bytes) -> RequestHeader | None:
 def find_request(data: bytearray, after: int | None, client_id: str | None) -> int | None:
     """Return the byte position of the first request that can be decoded completely, or None.
 
-    after: correlation id of the last request, None if unknown. client_id: the client id that the request must have; None accepts any.
+    after: correlation id of the last request. That of the found request must be higher, by at most `MAX_CORRELATION_ID_STEP`; None accepts any.
+    client_id: the client id that the request must have; None accepts any.
     """
     for match in _LOOKS_LIKE_A_REQUEST.finditer(data):
         at = match.start()

@@ -104,9 +104,9 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     def pause(member: Member) -> bool:
         """Return True if `member` must not fetch now.
 
-        First half of this step: a member fetches only while the group has exactly two members and each has half of the partitions, and only until
-        the member has committed a quarter of all records. The second half starts when the third member has joined in place of the second and has
-        half of the partitions. In the second half, every member may fetch.
+        In the first half of this step, a member fetches only while the group has exactly two members with half of the partitions each. The member
+        stops fetching when it has committed a quarter of all records. The second half starts when the second member has left, and the third member
+        has joined and has half of the partitions. In the second half, every member may fetch.
         """
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
         return not second_half.is_set() and (not shared or len(member.committed) >= HALF // 2)

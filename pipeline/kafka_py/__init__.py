@@ -4,5 +4,5 @@
     spark.dataSource.register(KafkaPy)
     spark.read.format("kafka_py").option("kafka.bootstrap.servers", ...).option("subscribe", "t").load()
 
-Columns and option names are those of Spark's own Kafka source. It needs pyspark, pyarrow and this project's codec.
+Columns and option names are those of Spark's own Kafka source. The data source needs pyspark, pyarrow and this project's codec.
 """

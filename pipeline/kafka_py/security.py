@@ -56,8 +56,8 @@ class Security:
     """The settings of TLS and SASL.
 
     - user, password, mechanism: the SASL settings; user is None without SASL.
-    - trusted, trusted_text: the accepted CA certificates, as the name of a PEM file or as PEM text; both are None to accept the certificates of the
-      system.
+    - trusted, trusted_text: the accepted CA certificates, as the name of a PEM file or as PEM text; both are None to accept the CA
+      certificates of the system.
     - keys, keys_text: the client's key and certificates in the same two forms; both are None without a client certificate.
     - checks_name: whether the broker's certificate must contain the host name to which the client connects.
     """

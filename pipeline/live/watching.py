@@ -34,7 +34,7 @@ def run(
     bootstrap: host:port of brokers, separated by commas. folder: the folder for the checkpoint and the table. journal: the topic to read.
     alerts_topic: the topic that receives the alerts. every_s: seconds between micro-batches; with None, the job stops once all records that exist
     now are in the table. windows: length of the windows, and the time between their starts. limits: the job sends an alert for a client that
-    reaches one. Returns 1 if the query fails, 2 if Spark's Kafka connector cannot be downloaded, else 0.
+    reaches one of them. Returns 1 if the query fails, 2 if Spark's Kafka connector cannot be downloaded, else 0.
     """
     try:
         with local_session("kafkaproto live", connector=True) as spark:

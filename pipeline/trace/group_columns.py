@@ -276,6 +276,6 @@ GROUP_ROWS: dict[int, Callable[[Row, Any, Any], Iterator[tuple[str, Row]]]] = {
 }
 """Maps the key of an API of groups to a function of (keys, request, response) that yields the table rows of a request.
 
-keys: the columns that identify the request (such as run and seq) with their values, which are copied into each row. request, response: the decoded
+keys: maps the columns that identify the request, such as run and seq, to their values, which each row gets. request, response: the decoded
 messages; response is None if the trace lacks the response. The function yields (table name, row); a row is a dict of column names to values.
 """

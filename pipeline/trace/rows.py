@@ -273,8 +273,8 @@ class Rows:
 def _coordinator_rows(api_key: int, keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
     """Yield (table name, row) for a request about groups or transactions.
 
-    A TxnOffsetCommit is about both: it yields rows about the group and rows about the transaction. keys: the columns with their values that identify
-    the request, which are copied into each row.
+    A TxnOffsetCommit is about both: it yields rows about the group and rows about the transaction. keys: maps the columns that
+    identify the request to their values, which each row gets.
     """
     for rows in (GROUP_ROWS, TRANSACTION_ROWS):
         if api_key in rows:

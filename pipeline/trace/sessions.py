@@ -196,8 +196,8 @@ class Sessions:
 
         A full fetch must return all its partitions. An incremental fetch must return each partition whose high watermark has risen since the session
         last returned the partition. A rise is known from a fetch response of the same broker outside the session. It counts only if that response was
-        ready before the broker began to handle this fetch (or received it, if the start of the handling was not recorded). key: (broker, session id).
-        requested: all partitions that the fetch covers. response_partitions: maps the partitions in the response to their data.
+        ready before the broker began to handle this fetch. If the trace lacks this time, the time at which the broker received the fetch is used.
+        key: (broker, session id). requested: all partitions that the fetch covers. response_partitions: maps those in the response to their data.
         """
         if _is_full(request):
             return len(requested.keys() - response_partitions.keys())

@@ -79,7 +79,8 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Return a context in which the tables are locked. Raises StoreError if another job has locked them.
 
-        At its start, the context completes the commit of an interrupted job. If that job had not committed yet, its files are deleted instead.
+        At its start, the context cleans up after an interrupted job: it deletes the files that this job has not committed, and moves the committed
+        files to their places.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / LOCK).open("w") as lock:

@@ -310,7 +310,7 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
 def earlier_runs(store: Store) -> list[str]:
     """Return the names of the runs (recordings) whose tables another version of this program made, with another row format.
 
-    store: the folder of the tables. Such runs may have no rows in newer tables: the oldest have none in `transactions` and in the tables of groups.
+    store: the folder of the tables. Such runs may have no rows in tables that later versions added, such as `transactions` and `groups`.
     """
     return sorted(name for name, entry in store.manifest().items() if entry.get(FORM) != FINGERPRINT)
 

@@ -109,7 +109,7 @@ def _add_offsets_to_txn(keys: Row, request: Any, response: Any) -> Rows:
 
 
 def _txn_offset_commit(keys: Row, request: Any, response: Any) -> Rows:
-    """Yield one ("transactions", row) for the whole request. The row's error is the first error code of a partition that is not 0, otherwise 0.
+    """Yield one ("transactions", row) for the whole request. The row's error is the first of the partitions' error codes other than 0, else 0.
 
     keys: maps the columns that identify the request to their values, which each row gets. response: None if the trace lacks the response; the error
     is then None.
@@ -227,6 +227,6 @@ TRANSACTION_ROWS: dict[int, Callable[[Row, Any, Any], Rows]] = {
 }
 """Maps the key of an API of transactions to a function of (keys, request, response) that yields pairs ("transactions", row of that table).
 
-keys: the columns with their values that identify the request, which are copied into each row. request, response: the decoded messages; response is
-None if the trace lacks the response.
+keys: maps the columns that identify the request to their values, which each row gets. request, response: the decoded messages; response is None if
+the trace lacks the response.
 """

@@ -78,9 +78,9 @@ class _Connection:
 class Replay:
     """The replay of one client under another quota.
 
-    bound: the quota in bytes per second. samples, window_ms: `quota.window.num`, and `quota.window.size.seconds` in ms. fetches: True if the requests
-    are fetches, False if they are produce requests. A produce request is charged even if it is throttled. A throttled fetch is not charged: its
-    response has no records, and the client repeats the fetch (KIP-219).
+    bound: the quota in bytes per second. samples, window_ms: `quota.window.num`, and `quota.window.size.seconds` in ms. fetches: True for
+    fetches from 2.0 on: a throttled fetch is not charged, its response has no records, and the client repeats the fetch (KIP-219). False for produce
+    requests and for older fetches, which are charged even if they are throttled.
     """
 
     def __init__(self, bound: float, samples: int, window_ms: int, fetches: bool) -> None:

@@ -6,7 +6,10 @@ from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 from kafkaproto.pipeline.trace.answers.groups import LEAVES, STARTS
 
 MAX_LANES, MAX_BARS = 24, 60
-"""The report's chart of the owners of partitions over time shows at most `MAX_LANES` partitions, and at most `MAX_BARS` owners of each."""
+"""The report's chart of the owners of partitions over time shows at most `MAX_LANES` partitions with at most `MAX_BARS` bars each.
+
+A bar is the time in which one member owned the partition.
+"""
 
 OWNED = f"""
     {STARTS}, consumers AS (

@@ -117,7 +117,7 @@ DDL = (
 class _Plan:
     """The replay of one client's requests under one what-if quota, and the counts for this client and quota in the result of `planned`.
 
-    Counted are the requests (each repetition of a throttled fetch is a further request), the throttles and the throttle times.
+    The counts are the numbers of requests and of throttles, and the throttle times. Each repetition of a throttled fetch is a further request.
     """
 
     def __init__(self, quota: float, in_force: bool, samples: int, window_ms: int, fetches: bool) -> None:
@@ -205,7 +205,8 @@ def windows_of(tables: Tables) -> Windows:
 def planned(tables: Tables) -> DataFrame:
     """Return the throttle times that clients would have had under other quotas: one row per client, API (Produce or Fetch), broker and quota.
 
-    The times are computed by replaying the recorded requests of each client under each planned quota (`Replay`).
+    The times are computed by replaying the recorded requests of each client under each planned quota (`Replay`). A client that the byte quota never
+    throttled in the trace is left out if it was charged for at most 1 MB.
 
     Columns: client_id, api, broker, quota (bytes per second), in_force (whether the broker had this quota), requests (with repetitions of throttled
     fetches), throttles, throttled_ms, longest_ms, a_minute_or_longer (number of throttles of at least a minute), percent_of_time (throttled_ms as a

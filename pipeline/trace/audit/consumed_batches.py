@@ -48,8 +48,8 @@ def ends(tables: Tables) -> DataFrame:
     offsets between them), marker_offset, committed, before_offset and seen_end.
 
     marker_offset, committed: offset of the marker, and whether the marker commits. Both are null if the trace has no marker, or if offsets between
-    the batch and the marker are missing, because an earlier marker may be there. before_offset: offset of the producer's previous marker, null if it
-    is unknown. seen_end: the trace lacks no offset from the batch up to this offset (exclusive).
+    the batch and the marker are missing, because an earlier marker may be there. before_offset: offset of the producer's last marker before the
+    batch, null if it is unknown. seen_end: the trace lacks no offset from the batch up to this offset (exclusive).
     """
     return tables.sql(
         """

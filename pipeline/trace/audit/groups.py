@@ -45,7 +45,7 @@ def _floors(checks: str) -> str:
     - A SyncGroup response counts, whichever broker sent it: the coordinator stores a generation before it sends SyncGroup responses. A JoinGroup
       response counts only if the broker of the row sent it.
     - After a group has started again at generation 1, its earlier responses do not count. A group has started again if it was deleted, or if a
-      member joined for the first time, got generation 1, and had a leader (see its JoinGroup response) that had not joined before either.
+      JoinGroup response has generation 1, and neither the member nor the leader in this response had joined before.
     """
     return f"""
         WITH joined AS (

@@ -41,7 +41,7 @@ class Tables:
       `quota.window.size.seconds`), fetch_max_bytes, policy (`log.cleanup.policy`), selector (`replica.selector.class`).
     - policies: run, where_, compacts (whether the topic was ever compacted). Only topics whose cleanup policy is known.
     - cuts_of: run, where_ (null: all topics), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.
-    - states_of: run, where_, partition, states (at_ns, seq, leader, isr), ordered by time. Only runs that report leaders or isr; null: not reported.
+    - states_of: run, where_, partition, states (at_ns, seq, leader, isr), ordered by time. Only runs that report a leader or isr; null: unknown.
     - consumed: the batches that consumers received, with where_ and life, a number that increases whenever the log may have been truncated or
       replaced.
     - topic_names: run, topic_id, name.
@@ -228,8 +228,8 @@ FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """SQL: true if the broker may have delayed a Fetch response for its throttle time, instead of sending it at once without records.
 
-The column `held` of the table `requests` says so. If it is null, the API version decides. A broker that accepts version 8 or later is of release 2.0
-or later, and delays no response (KIP-219). A broker that received a lower version may be older and may have delayed a throttled response.
+The column `held` of the table `requests` says whether it did. If `held` is null, the API version decides: a broker that accepts version 8 or later
+is of release 2.0 or later, and delays no response (KIP-219). With a lower version, the broker may be older and may have delayed a throttled response.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""
@@ -278,8 +278,8 @@ GAPS = f"""
 
 - Trace of a broker: the entries (requests, events and changes of log offsets) have numbers in the order in which they begin. If a number is missing,
   its entry began between the entries with the next lower and the next higher number.
-- Trace of a proxy: the same, but the time ends `LONGEST_EXCHANGE_NS` later. A proxy learns of a change of topics, brokers or quotas only from the
-  response to a request, and this response may come that much later.
+- Trace of a proxy: the same, but the entry may have begun up to `LONGEST_EXCHANGE_NS` later. A proxy learns of a change of topics, brokers or quotas
+  only from the response to a request, and this response may come that much later.
 - Capture: the numbers of entries do not show that an entry is missing; only events about lost packets do. Entries may be missing from
   `LONGEST_EXCHANGE_NS` before such an event until `LONGEST_EXCHANGE_NS` after it.
 """

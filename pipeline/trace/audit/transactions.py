@@ -122,7 +122,7 @@ def aborted_listed(tables: Tables) -> DataFrame:
 
 
 def committed_visible(tables: Tables) -> DataFrame:
-    """Check that no read_committed response lists a committed transaction as aborted: its consumer would skip the records.
+    """Check that no read_committed response lists a committed transaction as aborted: a consumer would skip the transaction's records.
 
     Returns one row for each pair of a response and a committed transaction, if the response has a batch of the transaction.
 
@@ -214,8 +214,8 @@ def stable_in_replicas(tables: Tables) -> DataFrame:
 def markers(tables: Tables) -> DataFrame:
     """Check that each transaction has the marker that its EndTxn decided, on each partition to which it wrote.
 
-    Returns one row per transaction and partition. It is also a fault if two successive transactions of a producer have one marker together, or none
-    between them. Partitions for which an admin wrote markers are left out.
+    Returns one row per transaction and partition. It is also a fault if no marker is between the batches of two successive transactions of
+    a producer. Partitions for which an admin wrote markers are left out.
 
     Columns: run (the recording), seq (of the EndTxn), transactional_id, topic, partition, producer_id, first_offset (of the transaction),
     marker_offset, decided (true if EndTxn commits), committed (true if the marker commits; null if unknown), broken (true: the row is a fault;

@@ -66,7 +66,7 @@ def _waiting(row: Row) -> tuple[float, float]:
 
 
 def rates(rows: Rows) -> str | None:
-    """Draw bytes per second of each client against its quota, and below that the longest throttle time in each interval.
+    """Draw bytes per second of the first eight clients against their quotas, and below that their longest throttle times in each interval.
 
     rows: the result of the query `rates` in the section `throttles` of the report. Returns the SVG as text, or None if there are no rows.
     """
@@ -134,9 +134,9 @@ def fetch_sizes(rows: Rows) -> str | None:
 
 
 def offsets(rows: Rows) -> str | None:
-    """Draw the produced offsets, the committed offsets and the consumer positions of each partition over time.
+    """Draw the end of the produced records, the high watermark, the last stable offset and the consumers' positions of partitions over time.
 
-    The distance between a produced offset and a consumer's position is the lag.
+    The distance between the end of the produced records and a consumer's position is the lag.
 
     rows: the result of the query `offsets` in the section `ledger` of the report. Returns the SVG as text, or None if there are no rows.
     """
@@ -307,10 +307,10 @@ def records(sizes: Rows, costs: Rows) -> str | None:
 
 
 def planned(rows: Rows) -> str | None:
-    """Draw the share of time for which each client would be throttled under other quotas; a ring marks the recorded quota.
+    """Draw the share of time for which clients would be throttled under other quotas; a ring marks the recorded quota.
 
     rows: the result of the query `planned` in the section `what-if` of the report: a row for each client, API, broker and quota, with the share of
-    time in `percent_of_time`. Returns the SVG as text, or None if no client would be throttled.
+    time in `percent_of_time`. The first eight clients that would be throttled get a line each. Returns the SVG as text, or None if there are none.
     """
     clients = [key for key, _ in groupby(rows, key=lambda r: (r["client_id"], r["api"], r["broker"]))]
     throttled_clients = [

@@ -219,7 +219,7 @@ def _outcomes_by_run(tables: Tables, runs: Sequence[str], progress: Progress) ->
 
 
 def _other_runs_note(run: str, rest: Sequence[str], others: dict[str, list[Outcome]]) -> str:
-    """Return a note for the page of one run (recording) that lists the other runs of the trace, those with broken rules first.
+    """Return a note for the page of one run (recording) that lists up to ten other runs of the trace, those with broken rules first.
 
     run: name of the run on the page. rest: names of the other runs. others: their outcomes by name; empty if no rules were evaluated for them.
     """
