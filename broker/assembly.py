@@ -74,7 +74,7 @@ def check_options(brokers: int, memory_bytes: int, semantics: str) -> None:
 
 
 def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
-    """Return the settings that a profile sets to other values than Kafka's defaults.
+    """Return the settings whose values in a profile differ from Kafka's defaults.
 
     The profile `test` has small internal topics and short group delays. The profile `kafka` has Kafka's defaults, so the result is empty. brokers:
     the number of brokers of the cluster, which limits the number of replicas. Raises ValueError for an unknown profile.
@@ -131,7 +131,7 @@ def new_mutations(
 
 
 def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:
-    """Add to the quota store the client-id quotas that the broker's settings define (KIP-13)."""
+    """Add the client-id quotas that the broker's settings define to the quota store (KIP-13)."""
     apply_static_quotas(store, {name: config.get(-1, name) for name in STATIC_QUOTAS})
 
 
@@ -238,7 +238,8 @@ def attach_observers(
 
     journal: the list of the cluster's requests and events, which tests read. If the journal keeps details of requests (`DetailedJournal`), the
     observer that logs each connection and request (`RequestLog`) is attached, too. release_name: the emulated release, for log messages about refused
-    clients. timers: schedule checks for log messages, for example whether a group still does not exist a while after a client searched for it.
+    clients. timers: schedule checks whose result is logged, for example whether a group that a client searched for still does not exist some time
+    later.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

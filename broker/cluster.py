@@ -69,10 +69,10 @@ class Cluster:
 
     brokers: the number of brokers; their ids are 0 to brokers-1. config: maps "name" or "<id>.name" to a value, as on the command line. semantics:
     what to follow where the KIPs and Kafka's code differ, "kip" or "kafka". profile: "test" for small internal topics and short group delays, "kafka"
-    for Kafka's defaults. memory_bytes: the limit of records in memory; further records go to temporary files. clock: None for the system clock.
-    data_dir: the folder in which the cluster is stored and from which it is restored; None stores nothing. journal_topic: the topic in which to
-    publish events such as throttles and leader changes; None for no such topic. detailed_journal: whether `journal`, the list of requests and events,
-    also keeps topics, partitions, errors and offsets of requests.
+    for Kafka's defaults. memory_bytes: how many bytes of records may be in memory; further records go to temporary files. clock: None for the system
+    clock. data_dir: the folder in which the cluster is stored and from which it is restored; None stores nothing. journal_topic: the topic in which
+    to publish events such as throttles and leader changes; None for no such topic. detailed_journal: whether `journal`, the list of requests and
+    events, also keeps topics, partitions, errors and offsets of requests.
 
     Raises ConfigError or ValueError for an invalid argument, with the allowed values in the message.
     """
@@ -219,7 +219,7 @@ class Cluster:
         self._broker_changed(node, "stopped")
 
     def start_broker(self, broker_id: int) -> None:
-        """Start a stopped broker with its logs. It follows the current leaders. Its fetch sessions and quota measurements are empty."""
+        """Start a stopped broker with its logs. Its replicas follow the current leaders. Its fetch sessions and quota measurements are empty."""
         node = self.nodes[broker_id]
         if node.running:
             return
@@ -289,8 +289,8 @@ class Cluster:
     def coordinator_of(self, group_id: str, partition_count: int = 0) -> int:
         """Return the id of the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
 
-        Creates the topic on first use. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader. For
-        `partition_count`, see `placement.coordinator_of`.
+        Creates the topic on first use. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader.
+        partition_count: the number of partitions among which groups are placed; 0 for all.
         """
         return coordinator_of(group_id, OFFSETS_TOPIC, self.controller, partition_count)
 
@@ -359,8 +359,8 @@ class Cluster:
     def reset(self) -> None:
         """Bring the cluster back to its initial state.
 
-        Deletes topics, groups, quotas, changed settings and the journal, starts stopped brokers and closes connections. Ports and observers stay.
-        The data directory stays in use, without its topics.
+        Deletes topics, groups, quotas, changed settings and the journal, starts stopped brokers and closes connections. Ports and observers stay. The
+        cluster still uses its data directory, from which the topics are deleted.
         """
         _reset(self)
 

@@ -45,7 +45,7 @@ DEFAULT_REGEX_REFRESH_MS = 600_000
 
 
 def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
-    """Return a function that creates the group coordinator of one broker, at first without groups.
+    """Return a function that creates the group coordinator of one broker. The new coordinator has no groups yet.
 
     This call reads and checks the settings. The modules of the coordinator are imported when the returned function is called. shared: the state that
     all brokers of the cluster share. replicas: the broker's replicas, through which the coordinator writes to the offsets topic. rng: generates
@@ -138,7 +138,7 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
 
 
 def rebalance_protocols(get: BrokerConfig) -> list[str]:
-    """Return the group protocols that a broker serves. Raises ConfigError if the classic protocol is missing, as a starting Kafka does (GN-67).
+    """Return the group protocols that a broker serves. Raises ConfigError if "classic" is missing, as Kafka does when it starts (GN-67).
 
     get: the settings of the broker.
     """
@@ -175,7 +175,7 @@ def items(text: str) -> list[str]:
 
 
 def assignor_name(given: str) -> str:
-    """Return the short name, such as "range", of an assignor that the setting `group.consumer.assignors` contains.
+    """Return the short name, such as "range", of an assignor in the setting `group.consumer.assignors`.
 
     given: an item of the setting, which is the short name or the name of Kafka's Java class (GN-36). Raises ConfigError for an assignor that this
     broker does not have.

@@ -131,7 +131,10 @@ class SharedState(Protocol):
     def controller(self) -> Controller: ...
 
     def coordinator_of(self, group_id: str, partition_count: int = 0) -> int:
-        """Return the broker that coordinates a group. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) while the group has no coordinator."""
+        """Return the id of the broker that coordinates a group.
+
+        partition_count: among how many partitions groups are placed; 0 for all. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if there is none.
+        """
 
     def new_producer_id_block(self) -> int:
         """Reserve 1,000 producer ids and return the first. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted."""
@@ -233,8 +236,8 @@ class Node:
         """The total time in ms that request handlers of this broker have run.
 
         While a handler runs, it can complete other requests that wait in purgatory. The time to build the responses to those requests is added to
-        this total at once, and charged to the clients that sent them. So the time that was added while a handler ran is subtracted from the handler's
-        own time: no time is charged to two clients.
+        this total at once, and charged to the clients that sent them. This time is then subtracted from the time of the running handler, so that no
+        time is charged to two clients.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
@@ -269,7 +272,10 @@ class Node:
 
     @property
     def log_dir(self) -> str:
-        """Return the path that this broker reports as its log directory: as set, or the data directory, or else a path that does not exist."""
+        """Return the path that this broker reports as its log directory.
+
+        It comes from `log.dirs` or `log.dir`, else from the data directory; without both it does not exist.
+        """
         given = next((self.config[name] for name in ("log.dirs", "log.dir") if self.config.is_given(name)), "")
         path = str(given).split(",")[0].strip()
         return path or self.replicas.stores.path or f"/kafkaproto/broker-{self.broker_id}"

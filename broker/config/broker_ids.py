@@ -13,8 +13,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 def broker_id_of(resource_name: str, node_or_broker: str) -> int:
     """Return the broker id in `resource_name`, the name of a config resource. Raises KafkaError INVALID_REQUEST (42) if the name is not a number.
 
-    node_or_broker: the word for the broker in the error message, which is Kafka's: "Node" where settings are changed, "Broker" where they are
-    described.
+    node_or_broker: the first word of the error message. As in Kafka, it is "Node" in requests that change settings and "Broker" in DescribeConfigs.
     """
     if _NUMBER.fullmatch(resource_name) is None:
         raise KafkaError(

@@ -239,8 +239,8 @@ def _is_of_one_broker(setting: Setting) -> bool:
 def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
     """Raise ConfigError for the settings `names`, with Kafka's text `reason`. Does nothing if there are no names.
 
-    The message contains the names as Scala writes a set, such as "Set(a, b)". kind: the name of the class of a set of up to four names, "Set" or
-    "HashSet". A larger set always has the class "HashSet".
+    The message contains the names as Scala writes a set, such as "Set(a, b)". kind: the word before the parenthesis, "Set" or "HashSet", for up to
+    four names. For more names, this word is always "HashSet".
     """
     rejected = list(names)
     if rejected:

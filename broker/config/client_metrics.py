@@ -42,7 +42,7 @@ class Subscription(NamedTuple):
 class SubscriptionSetting(NamedTuple):
     """A setting of a client metrics subscription, as DescribeConfigs describes it.
 
-    value: its value as text. kind: its type, such as "list"; None before Kafka 4.0. is_set: whether the subscription sets it; False for a default.
+    value: the value as text. kind: the type of the setting, such as "list"; None before Kafka 4.0. is_set: False if the value is the default.
     """
 
     name: str
@@ -89,7 +89,7 @@ class SubscriptionResource:
         """Accept the deletion of any setting `name`, even of one that does not exist."""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise KafkaError for the empty name, then for invalid settings `own`. Kafka checks the operations of the request first."""
+        """Raise KafkaError if the name is empty or the settings `own` are invalid. As in Kafka, the operations are checked first."""
         if not self._name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
         parsed(own, self._cluster.config.release)
@@ -168,7 +168,7 @@ def _interval_ms(text: str, is_typed: bool) -> int:
 
 
 def _pattern(text: str) -> tuple[str, re.Pattern[str]]:
-    """Return (attribute, compiled pattern) of an item such as `client_id=a.*`. The syntax is that of Python instead of Java."""
+    """Return (attribute, compiled pattern) of an item such as `client_id=a.*`. The pattern has Python's syntax; Kafka uses Java's."""
     name, _, value = text.rstrip("=").partition("=")
     illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {text}")
     if name.strip() not in PARAMETERS or not value or "=" in value:

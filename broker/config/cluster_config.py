@@ -82,7 +82,7 @@ class ClusterConfig:
         self.client_metrics: dict[str, dict[str, str]] = {}
         """Maps names of subscriptions to client metrics to their settings, as text."""
         self.client_metrics_version = 0
-        """A counter of the changes of subscriptions to client metrics, by which a cache notices that it is out of date."""
+        """How often subscriptions to client metrics have changed. A cache that stores this number is out of date when the number has grown."""
         self._profile = dict(profile or {})
         self._given = {key: as_text(value) or "" for key, value in (static or {}).items()}
         for key, text in self._given.items():
@@ -130,7 +130,8 @@ class ClusterConfig:
     def static_texts(self, broker_id: int) -> dict[str, str]:
         """Return the settings of one broker, as text, without Kafka's defaults and without those set at run time.
 
-        A setting has the value given at start for this broker, otherwise the one given at start for all brokers, otherwise that of the profile.
+        A setting has the value given at start for this broker, otherwise the value given at start for all brokers, otherwise the value of the
+        profile.
         """
         texts = {name: as_text(value) or "" for name, value in self._profile.items()}
         texts |= {name: self._given[name] for name in self.static_all}
@@ -200,7 +201,7 @@ class ClusterConfig:
         return self.dynamic_all if broker_id == ALL_BROKERS else self.dynamic_broker.setdefault(broker_id, {})
 
     def layers(self, broker_id: int, name: str) -> list[tuple[Any, Source]]:
-        """Return (typed value, source) of each layer in which the setting has a value, in look-up order. The last one is the default."""
+        """Return (typed value, source) of each layer in which the setting has a value, in look-up order. The last entry is Kafka's default."""
         layers: tuple[tuple[Mapping[str, Any], Source], ...] = (
             (self.dynamic_broker.get(broker_id, {}), Source.DYNAMIC_BROKER),
             (self.dynamic_all, Source.DYNAMIC_DEFAULT_BROKER),
@@ -242,7 +243,7 @@ class ClusterConfig:
     def _fallback(self, broker_id: int, setting: Setting) -> Any:
         """Return the value in ms of a time setting such as `log.retention.ms` that is not set.
 
-        It is converted from the equivalent setting in minutes or hours. Returns None if the setting has no such equivalent.
+        The value is converted from the equivalent setting in minutes or hours. Returns None if there is no such equivalent setting.
         """
         if not setting.name.endswith(".ms"):
             return None
@@ -317,7 +318,7 @@ class BrokerConfig:
         return self.cluster.is_given(self.broker_id, name)
 
     def of_listener(self, listener: str, name: str) -> Any:
-        """Return the value of setting `name` for one listener: the one set for that listener, otherwise the broker's.
+        """Return the value of setting `name` for one listener: the value set for that listener, otherwise the value of the broker.
 
         listener: the name of the listener, such as "INTERNAL".
         """

@@ -102,7 +102,7 @@ def _broker_description(
 def _is_read_only(setting: Setting) -> bool:
     """Return whether DescribeConfigs reports a setting as read-only.
 
-    As in Kafka, replication quotas and listener settings are reported as read-only, although they can be changed at run time.
+    As in Kafka, the result is True for replication quotas and listener settings, although these can be changed at run time.
     """
     return setting.only_dynamic or not setting.dynamic or setting.name.startswith(LISTENER_PREFIX)
 
@@ -185,9 +185,9 @@ def effective_topic_values(
 ) -> Iterator[tuple[str, str | None, Source]]:
     """Yield (name, value, source) of each setting of a new topic, as CreateTopics returns them (`KafkaConfigSchema`).
 
-    The source is the layer that the value comes from; the value is None if no layer has a value. A value derived from a setting in minutes or hours
-    has the source of that setting; DescribeConfigs does not follow this rule. overrides: the settings of the topic itself. broker_id: the broker
-    whose settings are the defaults.
+    The source is the layer that the value comes from; the value is None if no layer has a value. If the value is derived from a setting in minutes or
+    hours, the source is the layer of that setting; DescribeConfigs does not follow this rule. overrides: the settings of the topic itself. broker_id:
+    the broker whose settings are the defaults.
     """
     at_start = _given_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():
@@ -202,7 +202,7 @@ def effective_topic_values(
 
 
 def group_descriptions(config: ClusterConfig, broker_id: int, group_id: str) -> Iterator[Described]:
-    """Describe the settings of a group, which need not exist, as one broker sees them."""
+    """Describe the settings of a group as one broker sees them. The group need not exist."""
     own = config.groups.get(group_id, {})
     for name, setting in config.definitions.group.items():
         value = as_text(config.group_value(broker_id, own, name))

@@ -174,7 +174,7 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
 def is_forwarded(node: ConfiguredBroker, resource_type: int) -> bool:
     """Return whether Kafka's controller, not the broker that gets the request, checks and makes changes to resources of this type.
 
-    This is true of topics and, in releases that have them, of groups and subscriptions to client metrics.
+    The result is True for topics. In releases where groups and subscriptions to client metrics have settings, it is True for these, too.
     """
     config = node.cluster.config
     return (

@@ -93,7 +93,7 @@ ACTING: dict[str, frozenset[str]] = {
     "topic": frozenset(_ACTING_TOPIC_SETTINGS.split()),
     "group": frozenset({"consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"}),
 }
-"""Maps a kind of setting (static broker, dynamic broker, topic or group) to the names of those that have an effect in this broker."""
+"""Maps a kind of setting ("broker", "dynamic", "topic" or "group") to the settings of this kind that have an effect in this broker."""
 
 _JAVA = "this broker cannot load a Java class"
 

@@ -16,7 +16,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class GroupResource:
-    """The settings of a group, which need not exist yet."""
+    """The settings of a group. The group need not exist yet."""
 
     bad_value = ErrorCode.INVALID_CONFIG
 

@@ -1,4 +1,4 @@
-"""Parsers for numbers and lists in the values of settings that accept the same texts as Java. They do not depend on Kafka."""
+"""Parsers of numbers and lists that accept the same text as Java's parsers, for the values of settings. They do not depend on Kafka."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def parse_endpoints(setting: str, text: str) -> dict[str, tuple[str, int]]:
 def listeners_of(config: BrokerConfig, host: str, port: int) -> list[Listener]:
     """Return a broker's listeners: those of the settings `listeners` and `advertised.listeners`, or one on `host`:`port` if they are not set.
 
-    Listeners of controllers (`controller.listener.names`) are left out: nothing listens there. Raises ConfigError if an advertised listener does
-    not exist, or if no listener is left.
+    Listeners of controllers (`controller.listener.names`) are left out, because the broker does not open them. Raises ConfigError if an advertised
+    listener does not exist, or if no listener is left.
     """
     of_controllers = {name.strip().upper() for name in (_given(config, "controller.listener.names") or "").split(",")}
     given = _given(config, "listeners")

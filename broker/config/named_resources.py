@@ -1,4 +1,4 @@
-"""The resources of an AlterConfigs or IncrementalAlterConfigs request, which are changed one by one, each with its own result."""
+"""Changes the resources of an AlterConfigs or IncrementalAlterConfigs request one by one, each with its own result."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def rejection(setting: Setting, text: str) -> str:
 
 
 def _has_empty_item_first(setting: Setting, text: str) -> bool:
-    """Return whether the first invalid item of the list `text` is an empty one. Empty text is a list without items, so False."""
+    """Return whether the first invalid item of the list `text` is empty. The result is False for empty text, which is a list without items."""
     items = [item.strip() for item in text.split(",")] if text else []
     first = next((item for item in items if not item or (setting.values and item not in setting.values)), None)
     return first == ""

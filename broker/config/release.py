@@ -12,7 +12,7 @@ RELEASES = tuple(releases())
 
 
 def delays_responses(release: str) -> bool:
-    """Return whether brokers of a release delay a throttled response, as before 2.0, instead of muting the connection (KIP-219).
+    """Return whether brokers of a release delay throttled responses instead of muting the connection (KIP-219): true before 2.0.
 
     Raises ValueError for an unknown release.
     """
@@ -20,7 +20,7 @@ def delays_responses(release: str) -> bool:
 
 
 def lists_api_versions_in_error(release: str) -> bool:
-    """Return whether an ApiVersions request of an unsupported version gets an error that lists the supported ones: true since 2.4 (KIP-511)."""
+    """Return whether an ApiVersions request of an unsupported version gets an error that lists the supported versions: true since 2.4 (KIP-511)."""
     return _place(release) >= _place("2.4")
 
 
@@ -55,7 +55,7 @@ def is_release_4_2(release: str) -> bool:
 
 
 def ranges_of(release: str) -> Ranges:
-    """Return a dict of API keys to (lowest, highest version) in a release. Raises ValueError for an unknown release, naming the known ones."""
+    """Return a dict of API keys to (lowest, highest version) in a release. Raises ValueError, with the known releases, if `release` is unknown."""
     _place(release)
     return versions(release)
 

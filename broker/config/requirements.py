@@ -1,6 +1,6 @@
 """Kafka's requirements on the settings of a broker that the range of a single setting cannot express.
 
-Kafka checks them when a broker starts and when a dynamic setting changes. Follows `KafkaConfig.validateValues` and `DynamicLogConfig`.
+Kafka checks these requirements when a broker starts and when a dynamic setting changes. Follows `KafkaConfig.validateValues` and `DynamicLogConfig`.
 """
 
 from __future__ import annotations

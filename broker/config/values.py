@@ -28,7 +28,7 @@ class ConfigError(ValueError):
 
 
 def parse(setting: Setting, text: str, strict_kip: bool = True) -> Any:
-    """Return the typed value of `text`. Raises ConfigError, naming the setting, the allowed values and `text`, if it is invalid.
+    """Return the typed value of `text`. If `text` is invalid, raises ConfigError, which names the setting, the allowed values and `text`.
 
     strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10).
     """
@@ -108,8 +108,8 @@ def _bad(setting: Setting, text: str) -> ConfigError:
 def broker_setting(name: str, definitions: Definitions | None = None) -> Setting:
     """Return the definition of a broker setting, or of a listener's own setting such as `listener.name.internal.max.connections`.
 
-    definitions: the settings of the emulated Kafka release; None for those of the default release. If only another release has the setting, the
-    result has `foreign=True`, which marks a setting unknown to the emulated release. Raises ConfigError if no release has it.
+    definitions: the settings of the emulated Kafka release; None for the settings of the default release. If only another release has the setting,
+    the result has `foreign=True`, which marks a setting unknown to the emulated release. Raises ConfigError if no release has it.
     """
     known = definitions or definitions_of(DEFAULT_RELEASE)
     setting = known_broker_setting(name, known)
@@ -162,7 +162,7 @@ def _of_listener(name: str, known: Definitions) -> Setting | None:
 def topic_setting(name: str, definitions: Definitions | None = None) -> Setting:
     """Return the definition of a topic setting. Raises ConfigError for an unknown name.
 
-    definitions: the settings of the emulated Kafka release; None for those of the default release.
+    definitions: the settings of the emulated Kafka release; None for the settings of the default release.
     """
     known = definitions or definitions_of(DEFAULT_RELEASE)
     setting = known.topic.get(name)
@@ -214,7 +214,7 @@ def check_topic_settings(
     """Raise ConfigError for the first unknown name or invalid value of a topic's settings.
 
     overrides: maps names to values. strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10). definitions:
-    the settings of the emulated Kafka release; None for those of the default release.
+    the settings of the emulated Kafka release; None for the settings of the default release.
     """
     for name, text in overrides.items():
         parse(topic_setting(name, definitions), text, strict_kip)

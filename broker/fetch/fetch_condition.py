@@ -23,7 +23,8 @@ def must_respond_now(
     D. reading a partition failed; E. the client's log diverges from this broker's; F. a consumer is sent to a closer replica. An error before
     reading that concerns only some partitions does not prevent waiting.
 
-    min_bytes: used instead of the field `min_bytes` of `params`. results: the results of the first read, one for each of `fetches`.
+    min_bytes: the number of bytes in case C; the field `min_bytes` of `params` is not used. results: the results of the first read, one for each of
+    `fetches`.
     """
     if params.max_wait_ms <= 0 or sum(r.size_bytes for r in results) >= min_bytes:
         return True
@@ -32,7 +33,7 @@ def must_respond_now(
 
 
 class FetchCondition:
-    """The condition under which a waiting fetch gets its response: `min_bytes` are available, or no more data can arrive for it."""
+    """The condition under which a waiting fetch gets its response: `min_bytes` are available, or no more data can arrive for the fetch."""
 
     __slots__ = ("_min_bytes", "_params", "_partitions", "_reader")
 

@@ -73,7 +73,7 @@ class PartitionRead:
 
     records: bytes or a range of a file; None if the client's Fetch version does not support the format of the records. diverging_end: (epoch, end
     offset of this epoch in the broker's log); the client must truncate its log to this end offset; None if the logs do not diverge (F-26).
-    lists_aborted: whether the response has the list `aborted` of aborted transactions, even if it is empty; otherwise it has null (F-20).
+    lists_aborted: True if the response contains the list `aborted` of aborted transactions, even an empty one; False if it contains null (F-20).
     """
 
     error_code: int = 0
@@ -147,8 +147,8 @@ class Reader:
         """Read one partition, after the checks of leader epoch, leadership, replica membership and offset, in Kafka's order (F-24).
 
         params, fetch: the parameters of the Fetch request, and its entry for this partition. remaining: the bytes left of the request's limit.
-        privileged: whether the first batch may exceed the limits (F-7). image: the metadata of the cluster, from which a replica closer to a
-        consumer is chosen.
+        privileged: whether the first batch is returned even if it exceeds the limits (F-7). image: the metadata of the cluster, from which a replica
+        closer to a consumer is chosen.
         """
         if fetch.error:
             return PartitionRead(error_code=int(fetch.error), lists_aborted=True)
@@ -293,7 +293,7 @@ class Reader:
     def bound(self, params: FetchParams, partition: Partition) -> int:
         """Return the first offset that the client of this fetch must not see, such as the high watermark for a consumer (F-15).
 
-        For a follower it is the log end offset. params: the parameters of the Fetch request, such as the isolation level.
+        For a follower, this is the log end offset. params: the parameters of the Fetch request, such as the isolation level.
         """
         log = partition.log
         if params.from_follower:

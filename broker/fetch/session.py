@@ -8,9 +8,9 @@ The steps of a fetch:
 
 - `context = cache.begin(...)` applies the request to the session: to its partitions and its epoch (S-4);
 - `context.partitions()` returns the partitions to read, in order;
-- `context.included(results)` returns those results that belong in the response, to compute its quota charge; it changes nothing (Q-12);
-- `context.commit(results)` if they are sent: stores in the session what the client now knows, or creates the session (S-2, S-9);
-- `context.throttled()` if the quota is exceeded and an empty response is sent instead: what the session stores stays as it was (S-10).
+- `context.included(results)` returns the results to put into the response, so that its quota charge can be computed; changes nothing (Q-12);
+- `context.commit(results)`, if the results are sent, stores in the session what the client now knows, or creates the session (S-2, S-9);
+- `context.throttled()`, if the quota is exceeded and an empty response is sent, leaves the data in the session unchanged (S-10).
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class FullContext(SessionlessContext[K, R]):
 
 
 class IncrementalContext(Generic[K, R]):
-    """A fetch within a session: it reads all partitions of the session, and the response has only the changed ones (S-6)."""
+    """A fetch within a session: it reads all partitions of the session, and the response has only the changed partitions (S-6)."""
 
     __slots__ = ("_expected_epoch", "session")
 
@@ -223,7 +223,7 @@ class IncrementalContext(Generic[K, R]):
 
 
 class ErrorContext(Generic[K, R]):
-    """A fetch with a wrong session id, epoch or kind of topic keys (names or ids). Nothing is read, the response has only an error (S-3)."""
+    """A fetch with a wrong session id, epoch or kind of topic keys (names or ids). The response has only an error, and no partition is read (S-3)."""
 
     __slots__ = ("error_code", "names")
 
@@ -252,8 +252,8 @@ FetchContext = SessionlessContext[K, R] | IncrementalContext[K, R] | ErrorContex
 class SessionCache:
     """The fetch sessions of one broker, at most `slots`.
 
-    random: draws the session ids, so that a run with the same seed has the same ids. eviction_age_ms: a new session may evict any session that was
-    not used for this time. evictions: how many sessions were evicted. partition_count: the number of partitions in all sessions.
+    random: generates the session ids; with the same seed, the ids are the same in each run. eviction_age_ms: a new session may evict any session that
+    was not used for this time. evictions: how many sessions were evicted. partition_count: the number of partitions in all sessions.
     """
 
     random: Random

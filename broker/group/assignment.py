@@ -7,6 +7,6 @@ from collections.abc import Mapping
 Assignment = Mapping[bytes, frozenset[int]]
 """Maps topic ids to partition indexes. Topics without partitions are left out."""
 Place = tuple[bytes, int]
-"""A partition that is assigned, given by (topic id, partition index)."""
+"""Identifies an assigned partition: (topic id, partition index)."""
 
 NOTHING: Assignment = {}

@@ -16,14 +16,14 @@ from kafkaproto.broker.group.equal_subscriptions import share_out
 from kafkaproto.broker.group.member_subscription import MemberSubscription, by_topic
 
 Assignor = Callable[[Sequence[MemberSubscription], Mapping[bytes, int]], dict[str, Assignment]]
-"""A function of (members, partition counts by topic id) that returns the new target of each member by member id."""
+"""A function of (members, numbers of partitions by topic id) that returns the new target assignment of each member, by member id."""
 
 
 def assignors(*, is_release_4: bool, is_release_4_1: bool) -> Mapping[str, Assignor]:
-    """Return the assignors by name, as a Kafka before 4.0, of 4.0 or of 4.1 and later has them.
+    """Return the assignors of a Kafka release, by name. is_release_4, is_release_4_1: whether the release is at least 4.0 or 4.1.
 
-    The order of the names decides if several assignors are preferred by the same number of members (GN-36). Kafka chooses the first in a hash table
-    (`TimelineHashMap`), where uniform comes before range, too.
+    If several assignors are preferred by the same number of members, the first of the returned names is used (GN-36). Uniform comes before range, as
+    in the hash table (`TimelineHashMap`) from which Kafka chooses.
     """
     uniform = partial(assign_uniform, is_release_4=is_release_4, is_release_4_1=is_release_4_1)
     return {"uniform": uniform, "range": assign_range}
@@ -55,13 +55,13 @@ def assign_uniform(
     is_release_4: bool = True,
     is_release_4_1: bool = True,
 ) -> dict[str, Assignment]:
-    """Give each member about the same number of partitions, and move as few as possible.
+    """Give each member about the same number of partitions, and move as few partitions as possible between members.
 
     If all members have the same subscription, their numbers of partitions differ by at most one (GN-42). Otherwise the partitions of each topic are
-    balanced among its subscribers by moving single partitions (GN-46). Topics are visited in the order of Kafka's hash tables (GN-45).
-    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. is_release_4, is_release_4_1: whether the rules
-    of Kafka 4.0, 4.1 or later apply. Returns the target assignments by member id. Raises AssignmentFailed if a Kafka before 4.0 fails to balance the
-    group (GN-47).
+    balanced among its subscribers by moving single partitions (GN-46). Topics are visited in the order of Kafka's hash tables (GN-45). members: in
+    the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. is_release_4, is_release_4_1: whether the rules of Kafka
+    4.0, 4.1 or later apply. Returns the target assignments by member id. Raises AssignmentFailed for a group that Kafka before 4.0 fails to balance
+    (GN-47).
     """
     if _is_homogeneous(members):
         held = share_out(members, counts, is_release_4_1=is_release_4_1)

@@ -75,9 +75,9 @@ class Cause(NamedTuple):
 class GroupChange(NamedTuple):
     """A change of one group.
 
-    group_type: "classic", or "consumer" for the new protocol (KIP-848). state, state_before: Kafka's names, such as "Stable"; the state
-    before is None if the coordinator had no such group. epoch, epoch_before: the generation of a classic group, else the group epoch.
-    assignment_epoch: the epoch of the target assignment; in a classic group the generation. members: the ids of the members.
+    group_type: "classic", or "consumer" for the new protocol (KIP-848). state, state_before: Kafka's names, such as "Stable"; state_before is None if
+    the coordinator did not have the group before. epoch, epoch_before: the generation of a classic group, else the group epoch. assignment_epoch: the
+    epoch of the target assignment; in a classic group the generation. members: the ids of the members.
     """
 
     group_id: str

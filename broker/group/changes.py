@@ -53,7 +53,7 @@ class GroupChanges:
         """
 
     def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:
-        """Store the cause of a change, which the next call of `report` includes. Only the first cause of a member is kept.
+        """Store the cause of a change; the next call of `report` publishes it. If a member has several causes, only the first is kept.
 
         kind: what happened, such as "joined". member_id: None if the cause concerns the whole group.
         """
@@ -177,10 +177,11 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
 
     notes: maps member ids to the causes that were passed to `GroupChanges.note`.
 
-    a. If a static member is missing in `after` and a new member has its instance id, it was replaced. Causes about the missing member in `notes` are
-       ignored.
+    a. If a static member is missing in `after` and a new member has its instance id, the new member replaced it. Causes in `notes` that are about the
+       missing member are ignored.
     b. Any other member that is only in `after` has joined. A member that is only in `before` has the cause in `notes`, or was removed.
-    c. For a member in both snapshots, the cause is the first of these: it left temporarily, its subscription changed, the cause in `notes`.
+    c. For a member in both snapshots, the cause is the first of these that exists: it left temporarily, its subscription changed, the cause in
+       `notes`.
     d. If the group was converted between the classic and the new protocol, the conversion is a cause.
     e. Otherwise, if the group epoch grew and the partitions of subscribed topics changed, the topics are a cause.
     """

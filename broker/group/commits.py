@@ -32,7 +32,8 @@ CommitReply = Callable[[dict[PartitionKey, int], int], None]
 class Commits:
     """The committed offsets of the groups of a broker.
 
-    rebalance: provides the settings and the session timers of members. consumers: says which release's rules apply.
+    rebalance: provides the settings and the session timers of members. consumers: its attributes `is_release_4` and `is_release_4_1` say which rules
+    apply.
     """
 
     def __init__(
@@ -70,8 +71,8 @@ class Commits:
         """Store offsets for OffsetCommit. `reply` is called with an error code for each partition when the offsets are replicated.
 
         A client that stores offsets without joining the group sends a generation_id of -1 and an empty member id. This is allowed while the group has
-        no members. has_member_epoch: whether the request's version has member epochs (9 and later), which groups of the new protocol (KIP-848) need.
-        group_instance_id: None for a dynamic member.
+        no members. has_member_epoch: whether the version of the request (9 or later) has a member epoch; without one, a group of the new protocol
+        (KIP-848) rejects the request. group_instance_id: None for a dynamic member.
         """
         group = self._groups.get_any(group_id)
         if group is None:
@@ -93,7 +94,7 @@ class Commits:
         self._store(group, offsets, now_ms, reply)
 
     def to_store(self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], *, checks_each: bool) -> OffsetsToStore:
-        """Return the offset to store for each partition of a request, which may name a partition more than once.
+        """Return the offset to store for each partition of a request. The request may name a partition more than once.
 
         checks_each: False stores the last offset of a repeated partition. True, as in Kafka's new group coordinator (default from 4.0 on), stores the
         last one whose metadata is not too long, or the last of all if each is too long (GO-15, GO-21).
@@ -140,8 +141,8 @@ class Commits:
     def unstable(self, group_id: str) -> frozenset[PartitionKey]:
         """Return the partitions of a group for which an OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT (GO-29).
 
-        These are the partitions with a commit in an open transaction. Kafka's old group coordinator adds those with a commit that is not replicated
-        yet; for the new one (default from 4.0 on), `await_stable` has waited for such commits.
+        These are the partitions with a commit in an open transaction. With Kafka's old group coordinator, partitions with a commit that is not
+        replicated yet are included. With the new one (default from 4.0 on), `await_stable` has already waited for such commits.
         """
         group = self._groups.get_any(group_id)
         if group is None:
@@ -151,8 +152,8 @@ class Commits:
     def await_stable(self, group_id: str, now_ms: int, done: Callable[[int, int], None]) -> None:
         """Call `done` with an error code and the current time (ms) when all earlier changes in the group's partition are replicated (GO-29).
 
-        Does not wait for the end of open transactions. If the changes cannot be replicated, the error is NOT_COORDINATOR, or, before 4.0, the
-        REQUEST_TIMED_OUT of the log after `offsets.commit.timeout.ms`.
+        Does not wait for the end of open transactions. If the changes cannot be replicated, the error is NOT_COORDINATOR. Before 4.0, the error after
+        the timeout `offsets.commit.timeout.ms` is REQUEST_TIMED_OUT.
         """
 
         def stored(error_code: int, at_ms: int) -> None:

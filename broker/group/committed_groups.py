@@ -1,7 +1,8 @@
-"""Groups and offsets up to the high watermark, which requests that only read see while later records are not replicated (GC-66).
+"""The state of groups and offsets up to the high watermark: requests that only read see this state while later records are not replicated (GC-66).
 
-Kafka's coordinator in Java keeps the states since the high watermark in timeline collections. Here the records of a partition are replayed a second
-time, up to the high watermark: at the first read while later records are not replicated, and from then on only the records that follow.
+Kafka's coordinator in Java keeps the states since the high watermark in timeline collections. Here the records of a partition up to the high
+watermark are replayed a second time. This happens at the first read while later records are not replicated. Each later read replays only the records
+that have followed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kafkaproto.broker.group.storage import GroupStorage
 
 @dataclass(slots=True)
 class _Replayed:
-    """The groups of one partition. end_offset: the records before it are replayed, except those that compaction had removed."""
+    """The groups of one partition. end_offset: all records below this offset are replayed, except those that compaction had removed."""
 
     loaded: Loaded = field(default_factory=lambda: Loaded({}, {}, {}, {}))
     end_offset: int = 0
@@ -27,7 +28,8 @@ class _Replayed:
 class CommittedGroups:
     """The groups of the partitions that one broker has loaded, up to their high watermarks. storage: reads the offsets topic.
 
-    With Kafka's old group coordinator (3.9), no partition is ever behind: requests see changes that are not replicated yet.
+    A partition is behind while it has records that are not replicated. With Kafka's old group coordinator (3.9), no partition counts as behind,
+    because requests see changes that are not replicated yet.
     """
 
     def __init__(self, storage: GroupStorage) -> None:
@@ -43,24 +45,24 @@ class CommittedGroups:
         self._partitions.pop(index, None)
 
     def is_behind(self, group_id: str) -> bool:
-        """Return whether the group's partition has records that are not replicated, so that requests that only read must not see its newest state."""
+        """Return whether the group's partition has unreplicated records, so that requests that only read must not see the group's newest state."""
         return self._storage.is_new_coordinator and self._is_behind(self._storage.partition_of(group_id))
 
     def _is_behind(self, index: int) -> bool:
         return index in self._partitions and not self._storage.is_replicated(index)
 
     def names(self) -> Iterator[str]:
-        """Yield the ids of all groups in the partitions that are behind."""
+        """Yield the ids of all groups in partitions that have records that are not replicated."""
         for index in self._partitions if self._storage.is_new_coordinator else ():
             if self._is_behind(index):
                 loaded = self._replay(index)
                 yield from {**loaded.groups, **loaded.consumers, **loaded.offsets, **loaded.pending}
 
     def get(self, group_id: str, newest: AnyGroup | None) -> AnyGroup | None:
-        """Return a group whose partition is behind; None if no replicated record describes it.
+        """Return the replicated state of a group whose partition is behind (`is_behind`); None if no replicated record describes the group.
 
-        newest: its newest state, None if it is deleted. A classic group that still exists is returned in its newest state: in Kafka, too, only its
-        existence depends on the high watermark.
+        newest: the newest state of the group, None if it is deleted. A classic group that still exists is returned in its newest state: in Kafka,
+        too, only the existence of a classic group depends on the high watermark.
         """
         loaded = self._replay(self._storage.partition_of(group_id))
         offsets = loaded.offsets.get(group_id, {})
@@ -81,7 +83,7 @@ class CommittedGroups:
         return group
 
     def offsets(self, group_id: str) -> Mapping[PartitionKey, CommittedOffset]:
-        """Return the committed offsets of a group whose partition is behind."""
+        """Return the replicated committed offsets of a group whose partition is behind (`is_behind`)."""
         return self._replay(self._storage.partition_of(group_id)).offsets.get(group_id, {})
 
     def _replay(self, index: int) -> Loaded:

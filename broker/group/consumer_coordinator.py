@@ -44,7 +44,8 @@ from kafkaproto.error_codes import ErrorCode
 class ConsumerCoordinator:
     """Handles the requests of consumer groups of the new protocol (KIP-848). random: generates member ids.
 
-    replies: the queue of JoinGroup and SyncGroup results. They wait in it until the coordinator has finished changing the group, and are then sent.
+    replies: the queue of JoinGroup and SyncGroup results. The results wait in the queue until the coordinator has finished changing the group. After
+    that they are sent.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class ConsumerCoordinator:
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
     def check_at_any_broker(self, request: ConsumerHeartbeat) -> None:
-        """Check the fields of a heartbeat, from Kafka 4.1 on, also if this broker does not coordinate the group; before 4.1, do nothing (GC-7).
+        """Check the fields of a heartbeat, even if this broker does not coordinate the group (GC-7). Before Kafka 4.1, do nothing.
 
         Raises KafkaError for the first invalid field.
         """
@@ -113,8 +114,8 @@ class ConsumerCoordinator:
     def describe(self, group_id: str, *, committed: bool = True) -> ConsumerGroupDescription:
         """Return the description of a group for ConsumerGroupDescribe.
 
-        committed: True describes the state up to the high watermark, as Kafka does; False the newest state. Raises
-        KafkaError GROUP_ID_NOT_FOUND (69) if it is not a consumer group (GN-66).
+        committed: True describes the state up to the high watermark, as Kafka does; False the newest state. Raises KafkaError GROUP_ID_NOT_FOUND (69)
+        if there is no consumer group with this id (GN-66).
         """
         group = self._groups.visible.get(group_id) if committed else self._groups.get_any(group_id)
         if not isinstance(group, ConsumerGroup):
@@ -145,7 +146,7 @@ class ConsumerCoordinator:
         )
 
     def resume(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Start the timers of a group that was loaded from the offsets topic. As in Kafka, they do not depend on a member's protocol (GO-11)."""
+        """Start the timers of a group that was loaded from the offsets topic. As in Kafka, the timers are the same for both protocols (GO-11)."""
         for member in group.members.values():
             self._transitions.expect(group, member, now_ms, is_loaded=True)
             if member.current.state is MemberState.UNREVOKED_PARTITIONS:

@@ -148,7 +148,7 @@ class ConsumerGroup:
     fenced: set[str] = field(default_factory=set)
     """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
     most_members: int = 0
-    """The largest number of members that the group had when one of them was removed. Kafka's hash table of members keeps its size (GN-45)."""
+    """The largest number of members so far when a member was removed. It determines the size of Kafka's hash table of members (GN-45)."""
     unreconciled: set[str] = field(default_factory=set)
     """The ids of the members that have not reached their target assignment. The group is Stable only if there are no such members."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
@@ -167,7 +167,7 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING if self.unreconciled else ConsumerGroupState.STABLE
 
     def successor(self) -> ConsumerGroup:
-        """Return a new group without members and with the same id, which replaces this group after its removal from memory.
+        """Return a new group with the same id and without members. It replaces this group, which is removed from memory.
 
         The new group shares the committed offsets and the pending offsets with this group.
         """

@@ -54,7 +54,7 @@ from kafkaproto.error_codes import ErrorCode
 OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
 """The operations that clients may use on a group, as a bit set: read, delete, describe."""
 OPERATIONS_OF_4 = OPERATIONS | 1 << 10 | 1 << 11
-"""The operations that clients may use on a group in releases from 4.0, which add describe configs and alter configs."""
+"""The operations that clients may use on a group in releases from 4.0 on. These add describe configs and alter configs."""
 
 
 class GroupCoordinator:
@@ -204,7 +204,7 @@ class GroupCoordinator:
     # Sync, heartbeat, leave
 
     def sync(self, request: SyncRequest, now_ms: int, reply: SyncReply) -> None:
-        """Handle SyncGroup. `reply` is called once: now, when the leader sends the assignment, or when a rebalance or removal ends the wait."""
+        """Handle SyncGroup. `reply` is called once: now, when the leader sends the assignment, on a rebalance, or when the member is removed."""
         result = self._sync(request, now_ms, reply)
         if result is not None:
             self._replies.put(reply, result)

@@ -1,4 +1,4 @@
-"""A queue of results of requests, which are sent only when the change of a group's state is complete.
+"""A queue of results that are sent to clients only when the change of a group's state is complete.
 
 Sending a response may let a connection handle its next request, which may call the coordinator again at once. Therefore results are collected while a
 group changes, and sent afterwards. This module does not depend on groups.

@@ -14,7 +14,7 @@ MOST_ROUNDS = 16
 
 
 def balance(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, list[Place]]:
-    """Keep the current targets, give each free partition to the subscriber that has the fewest, then balance topic by topic (GN-46).
+    """Keep the current targets, give each unassigned partition to the subscriber with the fewest partitions, then balance topic by topic (GN-46).
 
     members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the partitions of each member by
     member id.
@@ -44,9 +44,9 @@ def balance(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) 
 def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[str, list[Place]]) -> int:
     """Move partitions of one topic, one by one, from the owner with the highest load to the subscriber with the lowest. Returns the number of moves.
 
-    The load of a subscriber is the number of its partitions of all topics. The moves end when the highest and the lowest load differ by at most 1, or
-    when no subscriber has a partition of this topic that it had at the beginning. held: maps each subscriber to its partitions of all topics; each
-    move changes this dict.
+    The load of a subscriber is the number of its partitions of all topics. No partition moves twice. The moves end when the highest and the lowest
+    load differ by at most 1, or when no partition of the topic is left to move. held: maps each subscriber to its partitions of all topics; each move
+    changes this dict.
     """
     load = _Load(subscribers, held)
     if load.difference <= 1:
@@ -71,7 +71,8 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[st
 class _Load:
     """The subscribers of a topic by load, which is the number of their partitions. Kafka's `MemberAssignmentBalancer`.
 
-    The subscribers with the lowest load take turns, and those with the highest. When all of them had a turn, those with the next load take part, too.
+    `next_lowest` returns the subscribers with the lowest load in turn, `next_highest` those with the highest. After each of these subscribers had a
+    turn, those with the next load are included, too.
     """
 
     def __init__(self, subscribers: Iterable[str], held: Mapping[str, list[Place]]) -> None:
@@ -92,7 +93,7 @@ class _Load:
         return self._size(-1) - self._size(0)
 
     def is_balanced(self) -> bool:
-        """Return whether the load of those whose turn it is differs by at most 1."""
+        """Return whether the loads that `next_lowest` and `next_highest` have reached differ by at most 1."""
         return self._high_size - self._low_size <= 1
 
     def next_lowest(self) -> str:

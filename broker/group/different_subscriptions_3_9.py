@@ -13,10 +13,10 @@ MOVED_BACK: Final = "Mismatch in partition movement record with respect to parti
 
 
 def balance_as_3_9(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, list[Place]]:
-    """Keep the current targets, give each free partition to the subscriber that has the fewest, then balance partition by partition (GN-46).
+    """Keep the current targets, give each unassigned partition to the subscriber with the fewest partitions, then balance all partitions (GN-46).
 
-    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the partitions of each member by
-    member id. Raises AssignmentFailed if Kafka fails because a partition would move back (GN-47).
+    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the partitions of each member by member
+    id. Raises AssignmentFailed for a group for which Kafka 3.9 fails (GN-47).
     """
     group = _Group(members, counts)
     for place in group.sorted_places():
@@ -56,9 +56,9 @@ class _Group:
         return len(self.held[member_id]), member_id
 
     def sorted_places(self) -> list[Place]:
-        """Return all partitions, those first whose topic has the most partitions for each subscriber.
+        """Return all partitions, sorted by the number of partitions per subscriber of their topic, the largest number first.
 
-        Equal ones are sorted by the number of subscribers, then by partition index, then in the order of a Java `HashSet`.
+        If the numbers are equal, partitions are sorted by the number of subscribers, then by partition index, then as in a Java `HashSet`.
         """
         places = [(topic_id, i) for topic_id in topic_order(self.subscribers) for i in range(self._counts[topic_id])]
         in_table = java_order(places, lambda place: 31 * (31 + uuid_hash_bits(place[0])) + place[1] & ALL_BITS)
@@ -82,7 +82,7 @@ class _Group:
             self.candidates.discard(member_id)
 
     def balance(self) -> None:
-        """Move partitions to the subscriber with the lowest load while their owner has at least two more than another subscriber."""
+        """Move each partition, at most once, to the subscriber with the lowest load, if the owner has at least two partitions more."""
         places = [place for place in self.sorted_places() if len(self.subscribers[place[0]]) > 1]
         is_changed = bool(places)
         while is_changed:
@@ -97,7 +97,7 @@ class _Group:
                     self._move(place)
 
     def _is_balanced(self) -> bool:
-        """Return whether the loads of the candidates differ by at most 1, or no candidate can get a partition of a member that has two more."""
+        """Return whether the candidates' loads differ by at most 1, or no candidate can get a partition from a member with two more partitions."""
         by_load = sorted(self.candidates, key=self.load)
         if len(self.held[by_load[0]]) >= len(self.held[by_load[-1]]) - 1:
             return True
@@ -112,7 +112,8 @@ class _Group:
     def _move(self, place: Place) -> None:
         """Move a partition to the candidate with the lowest load.
 
-        Raises AssignmentFailed if a partition of the same topic has moved the opposite way. Kafka then tries to move that partition back, and fails.
+        Raises AssignmentFailed if a partition of the same topic has moved from the new owner to the old one. Kafka then fails, because it tries to
+        move that partition back.
         """
         old = self.owners[place]
         new = min((m for m in self.candidates if place[0] in self._topics[m]), key=self.load)

@@ -245,7 +245,7 @@ class Group:
         """Start the next generation with the joined members, and choose its protocol. Without members the group becomes empty.
 
         Returns False if no protocol can be chosen, or if a subscription contains a length that is negative or exceeds the data. As in Kafka, the join
-        phase then goes on (GC-27, GC-65).
+        phase continues in these cases (GC-27, GC-65).
         """
         self.generation_id += 1
         self.owing_sync.clear()

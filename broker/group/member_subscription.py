@@ -1,4 +1,4 @@
-"""What an assignor knows of a member, and the order in which Kafka's assignors visit topics and partitions (GN-45)."""
+"""The data of a member that an assignor gets, and the order in which Kafka's assignors visit topics and partitions (GN-45)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kafkaproto.hash_order import SMALLEST_TABLE, copy_table, java_order, uuid_h
 class MemberSubscription(NamedTuple):
     """The subscription and the current target of a member, from which an assignor computes its new target.
 
-    topic_ids: the existing topics that the member subscribes to, in the order in which Kafka visits them; for many topics a dict, which finds an id
-    fast. target: its current target assignment. instance_id: the `group.instance.id` of a static member, None for a dynamic one. names, regex: the
-    topic names and the regular expression in the member's subscription; a topic in `names` need not exist. subscribed: the number of topics that the
-    member subscribes to, missing ones included.
+    topic_ids: the existing topics that the member subscribes to, in the order in which Kafka visits them, as a list, or as the keys of a dict.
+    target: its current target assignment. instance_id: the `group.instance.id` of a static member, None for a dynamic one. names, regex: the topic
+    names and the regular expression in the member's subscription; a topic in `names` need not exist. subscribed: the number of topics that the member
+    subscribes to, including topics that do not exist.
     """
 
     member_id: str
@@ -28,7 +28,7 @@ class MemberSubscription(NamedTuple):
 
 
 class AssignmentFailed(Exception):
-    """Raised if the assignor fails for the group, as in a Kafka before 4.0. The text is that of Kafka's `PartitionAssignorException`."""
+    """Raised if the assignor fails for the group, as it does in Kafka before 4.0. The text is that of Kafka's `PartitionAssignorException`."""
 
 
 def topic_order(topic_ids: Collection[bytes], table: int = SMALLEST_TABLE) -> list[bytes]:
@@ -61,7 +61,7 @@ def _index_order(indexes: frozenset[int]) -> list[int]:
 def free_places(
     topic_ids: Iterable[bytes], counts: Mapping[bytes, int], held: Iterable[Iterable[Place]]
 ) -> list[Place]:
-    """Return the partitions that no member holds, topic by topic in the order of `topic_ids`. held: the partitions of each member."""
+    """Return the partitions that are assigned to no member, topic by topic in the order of `topic_ids`. held: the partitions of each member."""
     taken = {place for places_of_member in held for place in places_of_member}
     places = ((topic_id, index) for topic_id in topic_ids for index in range(counts[topic_id]))
     return [place for place in places if place not in taken]

@@ -84,7 +84,7 @@ def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current
 def _owns(owned: Assignment | None, revoked: Assignment) -> bool:
     """Return whether the member still owns one of the `revoked` partitions.
 
-    owned: the partitions that the member reports; None if it reports none, which counts as owning all `revoked` partitions.
+    owned: the partitions that the member reports; None if it reports none. Such a member counts as owning all `revoked` partitions.
     """
     return owned is None or intersects(owned, revoked)
 
@@ -92,8 +92,9 @@ def _owns(owned: Assignment | None, revoked: Assignment) -> bool:
 def _without_unsubscribed(current: Current, goal: Goal, owned: Assignment | None) -> Current:
     """Return the state without partitions of topics that the member no longer subscribes to.
 
-    Kafka 4.2 and later remove these even before the group has a new target assignment (KAFKA-19431). Earlier releases keep the state. goal:
-    contains the subscribed topics, and whether the rules of 4.2 apply. owned: the partitions that the member reports, None if it reports none.
+    Kafka 4.2 and later remove such partitions even before the group has a new target assignment (KAFKA-19431). In earlier releases the state stays
+    unchanged. goal: contains the subscribed topics, and whether the rules of 4.2 apply. owned: the partitions that the member reports, None if it
+    reports none.
     """
     if not goal.is_release_4_2 or not goal.is_resubscribed or goal.subscribed is None:
         return current

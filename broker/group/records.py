@@ -139,7 +139,7 @@ def group_entry(group_id: str, group: StoredGroup | None, versions: RecordVersio
 
 
 def parse(key: bytes, value: bytes | None) -> OffsetRecord | GroupRecord | ConsumerRecord | None:
-    """Return the decoded record; None for a record of another type or of a newer version, which brokers skip.
+    """Return the decoded record. Returns None for a record of another type or of a newer version: brokers skip such records.
 
     Raises DecodeError for damaged bytes.
     """

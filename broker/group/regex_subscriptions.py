@@ -104,7 +104,7 @@ class RegexSubscriptions:
 
 
 def _matching(regex: str, topics: Iterable[str], group_id: str) -> frozenset[str]:
-    """Return the topics that a regular expression matches; none if it is invalid, which is possible if another broker stored it.
+    """Return the topics that a regular expression matches; none if the expression is invalid. Another broker may have stored an invalid one.
 
     group_id: the group that subscribes by this expression, for the warning about an invalid one.
     """

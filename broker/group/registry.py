@@ -178,9 +178,9 @@ class Registry:
             self._rebalance.prepare(classic, now_ms)
 
     def forget(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Remove an empty consumer group from memory; write no tombstones.
+        """Remove an empty consumer group from memory, without writing tombstones.
 
-        As in Kafka, a JoinGroup that is rejected afterwards causes this (GN-63).
+        As in Kafka, this happens for a JoinGroup request that names the group and is rejected afterwards (GN-63).
         """
         cancel(group.regex_timer)
         self.forgotten.add(group)

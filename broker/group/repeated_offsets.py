@@ -16,7 +16,7 @@ class Result(Protocol):
 
 
 class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
-    """A dict with the offset to store for each partition of an offset commit, which may name a partition more than once.
+    """A dict with the offset to store for each partition of an offset commit. The commit may name a partition more than once.
 
     If a request repeats a partition, Kafka's old group coordinator stores the partition's last offset. The new coordinator (default from 4.0 on)
     stores the last offset whose metadata is not too long, or the last offset if the metadata of each is too long. too_long: maps each repeated

@@ -1,4 +1,4 @@
-"""The restart of static members: a new process replaces the process of the member that has its `group.instance.id` (KIP-345).
+"""The restart of static members: a new process with the member's `group.instance.id` replaces the member's old process (KIP-345).
 
 Corresponds to `updateStaticMemberAndRebalance` in Kafka's `GroupCoordinator`.
 """
@@ -52,7 +52,7 @@ class StaticMembers:
         """Handle a JoinGroup without a member id from a new process of a static member. The member gets the id `new_id`; `reply` gets the result.
 
         a. In a stable group whose protocol stays the same, the member keeps its assignment. It gets the result when the new id is stored (GC-34).
-        b. During the join phase the request waits, like those of the other members, until the phase ends.
+        b. During the join phase, the request waits until the phase ends, like the requests of the other members.
         c. In a stable group whose protocol would change, a rebalance starts.
         d. During the sync phase a rebalance starts, because the leader would send an assignment for the old id.
         """

@@ -1,6 +1,6 @@
 """Stores groups and committed offsets in the group's partition of `__consumer_offsets`, and loads them from it.
 
-This module translates the errors of the log into those that clients get (GC-39, GO-23). Corresponds to the writing half of Kafka's
+This module translates the errors of the log into the errors that clients get (GC-39, GO-23). Corresponds to the writing half of Kafka's
 `GroupMetadataManager`. This module does not depend on timers or clients.
 """
 
@@ -172,7 +172,7 @@ class GroupStorage:
         return error if self.is_new_coordinator else ErrorCode.NONE
 
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
-        """Return the tombstones of a group's own records, without those of its offsets.
+        """Return the tombstones of a group's own records, without the tombstones of its offsets.
 
         Kafka's old group coordinator (3.9) stores a classic group only from its first generation on; before that, the list is empty.
         """
@@ -248,7 +248,7 @@ class GroupStorage:
         self._log.await_replicated(index, now_ms, lambda error, at_ms: stored(errors.get(error, error), at_ms))
 
     def await_tombstones(self, group_ids: Iterable[str], now_ms: int, done: DeletionReply) -> None:
-        """Call `done` with an error code for each group when all records in the partitions of the groups are replicated, such as their tombstones.
+        """Call `done`, with an error code for each group, when all records in the groups' partitions, including tombstones, are replicated.
 
         If the broker emulates Kafka's old group coordinator (3.9), `done` is called at once, without an error (GC-59, GC-60).
         """
@@ -272,14 +272,14 @@ class GroupStorage:
     def end_offset(self, group_id: str) -> int:
         """Return the log end offset of the group's partition.
 
-        Without a log it is -1 (`ALWAYS`), so that a new group is visible to all requests at once.
+        Without a log the result is -1 (`ALWAYS`), so that a new group is visible to all requests at once.
         """
         return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
 
     def creation_offset(self, group_id: str) -> int:
         """Return the offset that the high watermark must exceed before a new group is visible in ListGroups.
 
-        `ALWAYS` (-1) makes it visible at once.
+        The offset `ALWAYS` (-1) makes the group visible at once.
         """
         return self.end_offset(group_id) if self.is_new_coordinator else ALWAYS
 
@@ -307,9 +307,9 @@ class GroupStorage:
 
 
 def gathered(awaited: Set[str], now_ms: int, done: DeletionReply) -> DeletionReply:
-    """Return a function that collects error codes by group id, and calls `done` with all of them when it has those of the groups `awaited`.
+    """Return a function that collects error codes by group id, and calls `done` with the codes once each group in `awaited` has one.
 
-    If there are no such groups, `done` is called at once.
+    If `awaited` is empty, `done` is called at once.
     """
     errors: dict[str, int] = {}
     if not awaited:

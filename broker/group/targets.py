@@ -28,8 +28,8 @@ class Targets:
     def assignor_of(self, group: ConsumerGroup, member: ConsumerMember | None = None) -> str:
         """Return the name of the assignor that most members prefer; the first of `group.consumer.assignors` if none has a preference (GN-36).
 
-        If several assignors are preferred by the same number of members, the one is chosen that only `member` prefers, otherwise uniform before
-        range. member: the member whose request computes new targets; None if there is none.
+        If several assignors are preferred by the same number of members, uniform wins. Exception: if each is preferred by one member, the one that
+        `member` prefers wins. member: the member whose request computes new targets; None if there is none.
         """
         votes = Counter(member.assignor for member in group.members.values() if member.assignor is not None)
         if not votes:
@@ -73,7 +73,7 @@ class Targets:
 def _subscription(
     group: ConsumerGroup, member: ConsumerMember, topics_of: dict[frozenset[str], dict[bytes, None]]
 ) -> MemberSubscription:
-    """Return what an assignor knows of a member. topics_of: the ordered topic ids for each set of topic names; a missing set is added."""
+    """Return the data of a member that an assignor gets. topics_of: a cache of the ordered topic ids for each set of topic names."""
     names = group.topics_of(member)
     if names not in topics_of:
         existing = (group.topics[name].topic_id for name in copy_order(sorted(names)) if name in group.topics)
@@ -92,7 +92,8 @@ def _subscription(
 def _in_order(group: ConsumerGroup) -> list[ConsumerMember]:
     """Return the members in the order in which Kafka's assignors visit them (GN-45).
 
-    Kafka adds them to a Java `HashMap`: first those of its `TimelineHashMap` of members, then a new one. A new member is one without a target.
+    Kafka adds the members to a Java `HashMap`: first those with a target assignment, in the order of its `TimelineHashMap`, then a new member, which
+    has no target assignment yet.
     """
     bits = {member_id: java_hash_bits(member_id) for member_id in group.members}
     known = [member_id for member_id in group.members if member_id in group.targets]

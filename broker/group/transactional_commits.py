@@ -99,9 +99,9 @@ class TransactionalCommits:
     ) -> None:
         """Write the accepted offsets of a request.
 
-        Until the transaction ends, the offsets are pending, and count as being written. With Kafka's new group coordinator (default from 4.0 on),
-        they become pending when they are in the log; with the old one, when they are replicated. replicated: called with the error code, 0 when they
-        are replicated.
+        Until the transaction ends, the offsets are included in `group.writing`. They are added to the pending offsets when they are in the log, as
+        with Kafka's new group coordinator (default from 4.0 on), or, with the old one, when they are replicated. replicated: called with (error code,
+        current time in ms); the code is 0 when the offsets are replicated.
         """
         group.writing.update(accepted.keys())
         is_pending = False
@@ -144,7 +144,7 @@ class TransactionalCommits:
 def _refusal_of_consumer(group: ConsumerGroup, request: TransactionalCommit, *, is_release_4: bool) -> int:
     """Return the error code with which a group of the new protocol (KIP-848) refuses an offset commit, or 0 if the commit is allowed (TX-42).
 
-    is_release_4: whether the rules of Kafka 4.0 apply. They allow a commit that names no member, even if the group has members.
+    is_release_4: whether the rules of Kafka 4.0 apply. These rules allow a commit that names no member, even if the group has members.
     """
     if request.generation_id < 0 and not group.members:
         return ErrorCode.NONE

@@ -125,10 +125,11 @@ class Transitions:
         entries.append(stored_as.assignment_epoch_entry(group.group_id, group.epoch))
 
     def remember(self, group: ConsumerGroup | None, *, is_steady: bool) -> Callable[[], None] | None:
-        """Return a function that makes the group what it is now, for a request that fails because the assignor does (GN-47).
+        """Return a function that restores the present state of the group. It is called if the request fails because the assignor fails (GN-47).
 
-        Returns None if the assignor cannot fail: from Kafka 4.0 on, for a new group (None), and if the request computes no targets. is_steady:
-        whether the member has joined and keeps its subscription, so that targets are computed only if the group needs them already.
+        Returns None if the assignor cannot fail: from Kafka 4.0 on, if `group` is None (a new group), and if the request computes no targets.
+        is_steady: whether the member had joined before and keeps its subscription; targets are then computed only if the present ones are out of
+        date.
         """
         if self.settings.is_release_4 or group is None:
             return None
@@ -236,7 +237,10 @@ class Transitions:
         self._groups.downgrade(group, (), self.topics.image(), entries, now_ms, rebalances=rebalances)
 
     def expect(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int, *, is_loaded: bool = False) -> None:
-        """Restart the session timer, which removes a silent member (GN-30, GN-59). is_loaded: the group was just loaded (GO-11)."""
+        """Restart the session timer, which removes a member that sends no requests for too long (GN-30, GN-59).
+
+        is_loaded: whether the group was just loaded; the session timeout of the settings then applies to classic members, too (GO-11).
+        """
         cancel(member.session_timer)
         classic = None if is_loaded else member.classic
         timeout_ms = classic.session_timeout_ms if classic else self.settings.session_timeout_ms(group.group_id)

@@ -1,6 +1,6 @@
 """Undoes what a request changed in a consumer group of the new protocol (KIP-848), if the request fails after its first changes (GN-47).
 
-Kafka keeps the group as it was before the request, with all its timers; loading the group again from its records would restart them.
+Kafka keeps the group as it was before the request, with all its timers; loading the group again from its records would restart the timers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEMBER_FIELDS = [field.name for field in fields(ConsumerMember)]
 
 
 def remember(group: ConsumerGroup, timers: Timers) -> Callable[[], None]:
-    """Return a function that makes a group and its members what they are now. timers: sets cancelled timers again."""
+    """Return a function that restores the present state of a group and its members. timers: sets timers again that were cancelled since."""
     group_values = {name: _copied(getattr(group, name)) for name in GROUP_FIELDS}
     member_values = [
         (member, {name: getattr(member, name) for name in MEMBER_FIELDS}) for member in group.members.values()

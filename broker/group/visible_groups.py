@@ -19,7 +19,7 @@ from kafkaproto.broker.group.storage import GroupStorage
 
 
 class NewestGroups(Protocol):
-    """Interface of the groups in their newest states (`Registry`). forgotten: those that were removed without a record (GN-63)."""
+    """Interface of the groups in their newest states (`Registry`). forgotten: the groups that were removed without writing a record (GN-63)."""
 
     @property
     def forgotten(self) -> ForgottenGroups: ...

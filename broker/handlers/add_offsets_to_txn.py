@@ -1,7 +1,7 @@
 """AddOffsetsToTxn (key 25, versions 0-4): add the offsets of a group to the transaction of a producer.
 
 v2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 changes no layout.
-Behaviour: the partition of `__consumer_offsets` that has the group is added to the transaction (TX-24).
+Behaviour: the partition of `__consumer_offsets` that stores the group is added to the transaction (TX-24).
 """
 
 from __future__ import annotations

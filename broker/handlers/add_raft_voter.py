@@ -57,7 +57,8 @@ def _check_listeners(exchange: Exchange, request: AddRaftVoterRequest) -> None:
 def _not_added(exchange: Exchange, request: AddRaftVoterRequest) -> KafkaError:
     """Return the error for a valid request to add a voter in a cluster with a dynamic quorum: this broker can never add one.
 
-    It is DUPLICATE_VOTER (126) for the cluster's only controller, and REQUEST_TIMED_OUT (7) for any other, which the broker cannot reach.
+    It is DUPLICATE_VOTER (126) for the cluster's only controller, and REQUEST_TIMED_OUT (7) for any other controller, because the broker cannot reach
+    it.
     """
     own = own_voter(exchange.node)
     if request.voter_id == own.voter_id:

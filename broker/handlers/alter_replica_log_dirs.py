@@ -23,7 +23,7 @@ from kafkaproto.messages.alter_replica_log_dirs import (
 
 MAX_DIRECTORY_NAME_LENGTH = 255
 COPY_SUFFIX_LENGTH = 40
-"""Kafka copies a moved replica into a directory `<topic>-<partition>.<32 digits>-future`. This is the length of the part from the dot on."""
+"""The length of `.<32 digits>-future`: Kafka copies a moved replica into a directory whose name ends like this."""
 
 
 def _failed(exchange: Exchange, request: AlterReplicaLogDirsRequest, error_code: int) -> Reply:

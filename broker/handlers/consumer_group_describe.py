@@ -93,7 +93,7 @@ def _member(member: DescribedConsumer, names: dict[bytes, str]) -> Member:
 
 
 def _assignment(assignment: Assigned, names: dict[bytes, str]) -> Assignment:
-    """Return an assignment with topic names instead of ids. Topics that were deleted meanwhile are left out (GN-65)."""
+    """Return an assignment with topic names instead of ids. Deleted topics are left out (GN-65)."""
     return Assignment(
         [
             TopicPartitions(topic_id, names[topic_id], sorted(indexes))

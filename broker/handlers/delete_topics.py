@@ -95,7 +95,7 @@ def _repeated(name: str | None, topic_id: bytes, what: str) -> DeletableTopicRes
 
 
 def _neither_or_both(topic: DeleteTopicState) -> DeletableTopicResult:
-    """Return the error result for an entry with neither name nor id, or with both."""
+    """Return the error result for an entry that has neither a name nor an id, or that has both."""
     message = (
         "Neither topic name nor id were specified."
         if topic.name is None

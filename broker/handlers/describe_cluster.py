@@ -21,7 +21,7 @@ from kafkaproto.messages.describe_cluster import (
 BROKERS, CONTROLLERS = 1, 2
 MISMATCH = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
 ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
-"""The operations that clients may use on a cluster, as bits of `AclEntry.supportedOperations`: all, because there is no access control."""
+"""The operations that clients may use on a cluster, as bits of `AclEntry.supportedOperations`. Without access control, clients may use all."""
 
 
 def _failed(exchange: Exchange, request: DescribeClusterRequest, error_code: int) -> Reply:

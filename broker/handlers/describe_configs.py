@@ -136,7 +136,7 @@ def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
 def _in_use(node: Node) -> dict[str, str]:
     """Map the settings for listeners and the log directory to the values that a broker uses. Settings given at start are left out (CF-25).
 
-    A Kafka broker is always started with these settings, so DescribeConfigs shows their values as given ones here, too.
+    A Kafka broker is always started with these settings, so DescribeConfigs reports these values as if they had been given at start.
     """
     given = node.config.cluster.static_texts(node.broker_id)
     texts: dict[str, str] = {}

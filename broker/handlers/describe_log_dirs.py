@@ -2,7 +2,7 @@
 
 v2 is flexible; v3 adds an error for the whole response; v4 adds the total and usable bytes of the volume (KIP-827).
 Behaviour: a broker has one directory. Partitions without a replica on this broker and unknown topics are left out. Sizes count whole segments
-(AD-41). A broker without a data directory keeps records in memory, and returns their limit in bytes as the total (AD-49).
+(AD-41). A broker without a data directory keeps records in memory, and returns the limit of this memory in bytes as the total (AD-49).
 """
 
 from __future__ import annotations

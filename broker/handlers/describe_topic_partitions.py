@@ -70,7 +70,7 @@ def describe_topic_partitions(exchange: Exchange, request: DescribeTopicPartitio
 
 
 def _java_order(name: str) -> bytes:
-    """Return a sort key for topic names, so that they are sorted as in Java, which compares UTF-16 code units."""
+    """Return a sort key that sorts topic names as Java does: by their UTF-16 code units."""
     return name.encode("utf-16-be", "surrogatepass")
 
 

@@ -58,7 +58,7 @@ Key = tuple[Any, int]
 def _failed(exchange: Exchange, request: FetchRequest, error_code: int) -> FetchReply:
     """Return the reply to a fetch that failed as a whole.
 
-    The error is at the top level from version 7 on, and in every partition before version 13, which identifies topics by id.
+    The error is at the top level from version 7 on, and in every partition up to version 12, the last version that identifies topics by name.
     """
     version = exchange.api_version
     at_top = int(error_code) if version >= fetch_versions.FIRST_WITH_SESSIONS else 0
@@ -163,9 +163,9 @@ def _requested_partitions(request: FetchRequest, by_id: bool) -> list[tuple[Key,
 def _resolve(
     exchange: Exchange, session: FetchContext[Key, Any], by_id: bool, from_follower: bool
 ) -> tuple[list[Key], list[PartitionFetch]]:
-    """Return the partitions of a fetch as two lists of equal length and in the same order: their keys, and what to read from each.
+    """Return the partitions of a fetch as two lists in the same order: the key of each partition, and what to read from each partition.
 
-    The order is that in which the broker handles them. Partitions to read come first, then those with an error detected before reading (F-23). For a
+    The broker handles the partitions in this order. Partitions to read come first, then those with an error detected before reading (F-23). For a
     follower, the partitions with errors are in the order of the request, as in `KafkaApis`; for a consumer, those with unknown topic ids come first.
 
     by_id: whether the keys have topic ids instead of names. from_follower: whether a follower fetches. session: the context of the fetch, with the

@@ -51,7 +51,10 @@ def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Rep
 
 
 def _finder(exchange: Exchange, key_type: int) -> Callable[[str], int]:
-    """Return a function that finds the coordinator of a group or transactional id, among the partitions that this broker knew at start (M-8)."""
+    """Return a function that finds the coordinator of a group or transactional id.
+
+    Partitions that were added to the internal topic after this broker started are ignored (M-8).
+    """
     node = exchange.node
     if key_type == TRANSACTION:
         return node.transactions.coordinator_id

@@ -16,7 +16,7 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 _OF_MEMBERS = ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS
-"""The error codes of responses that may wait for replication. In Kafka all other errors are exceptions, which do not wait."""
+"""The error codes of responses that may wait for replication. Responses with other errors do not wait, as in Kafka."""
 
 
 def _failed(exchange: Exchange, request: HeartbeatRequest, error_code: int) -> Reply:

@@ -1,4 +1,4 @@
-"""LeaveGroup (key 13, versions 0-5): remove members; an administrator may remove static ones by instance id.
+"""LeaveGroup (key 13, versions 0-5): remove members; an administrator may remove static members by instance id.
 
 v1 adds throttle time; v3 takes many members, each with its own error (earlier versions have one member and one error); v4 is flexible; v5 adds a
 reason.

@@ -1,7 +1,7 @@
 """ListPartitionReassignments (key 46, version 0): the reassignments in progress (KIP-455).
 
-Behaviour: partitions without a reassignment, and unknown ones, are left out. If a request names a topic with reassignments twice, the response has
-two entries for it (AD-47).
+Behaviour: partitions without a reassignment, and unknown partitions, are left out. If a request names a topic with reassignments twice, the response
+has two entries for it (AD-47).
 """
 
 from __future__ import annotations

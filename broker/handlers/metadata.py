@@ -62,7 +62,8 @@ def metadata(exchange: Exchange, request: MetadataRequest) -> Reply:
 def _is_invalid(request: MetadataRequest, version: int) -> bool:
     """Return whether an entry of the request makes the whole request invalid (M-2).
 
-    From version 12 on this is an entry without a name, if no entry has a topic id. Before, it is an entry without a name or with a topic id.
+    From version 12 on, an entry without a name is invalid if no entry has a topic id. Before version 12, an entry without a name or with a topic id
+    is invalid.
     """
     if not request.topics:
         return False

@@ -1,6 +1,6 @@
 """OffsetDelete (key 47, version 0): delete committed offsets of a group.
 
-Behaviour: unknown partitions get error UNKNOWN_TOPIC_OR_PARTITION (3), which is checked first. Offsets of topics to which members of the group
+Behaviour: unknown partitions get error UNKNOWN_TOPIC_OR_PARTITION (3); this error is checked first. Offsets of topics to which members of the group
 subscribe are kept, with error GROUP_SUBSCRIBED_TO_TOPIC (86) (GC-60, GC-61).
 """
 

@@ -172,7 +172,7 @@ def _append_all(
 
 
 def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
-    """Return the topics and partitions of a request, each once. If a partition is repeated, only its last entry is kept."""
+    """Return the topics and partitions of a request without repetitions. If a partition is repeated, only its last entry is kept."""
     named: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
     for topic in topics:
         partitions = named.setdefault((topic.name, topic.topic_id), {})
@@ -214,9 +214,10 @@ def _append(
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
     """Append the records of one partition. Returns (the partition's response, the replication to wait for; None for none).
 
-    The checks, in Kafka's order: A. the partition exists; B. the request version may carry these bytes (P-4); C. the transaction is verified (TX-28);
-    D. acks is valid (P-5); E. the topic is not internal; F. this broker leads the partition; G. enough replicas are in sync; H. the transaction has
-    not ended since the verification began (TX-30), and the batch is valid. If check G or H fails, the response has a log start offset (P-2).
+    The checks, in Kafka's order: A. the partition exists; B. the version of the request allows the format of the batch (P-4); C. the transaction is
+    verified (TX-28); D. acks is valid (P-5); E. the topic is not internal; F. this broker leads the partition; G. enough replicas are in sync; H. the
+    transaction has not ended since the verification began (TX-30), and the batch is valid. If check G or H fails, the response has a log start offset
+    (P-2).
     """
     node = exchange.node
     key = topic, data.index

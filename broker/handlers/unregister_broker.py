@@ -1,7 +1,7 @@
 """UnregisterBroker (key 64, version 0): remove the registration of a broker (KIP-500).
 
 Behaviour: a broker that is unknown or already unregistered gets error BROKER_ID_NOT_REGISTERED (102), from Kafka 4.0 on with a message. A running
-broker is fenced and leads no partition until it is restarted, which registers it again (AD-26).
+broker is fenced and leads no partition until it is restarted. The restart registers it again (AD-26).
 """
 
 from __future__ import annotations

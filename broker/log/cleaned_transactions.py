@@ -22,7 +22,7 @@ class CleanedTransactions:
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._to_come = deque(sorted(aborted, key=lambda transaction: transaction.first_offset))
         self._aborted: dict[int, AbortedTransaction] = {}
-        """Maps the id of a producer to the producer's aborted transaction whose start has been read, but not yet its end."""
+        """Maps the id of a producer to its aborted transaction that is partly read: the start has been read, the end has not."""
         self._with_batch: set[int] = set()
         """The ids of those producers in `_aborted` whose aborted transaction has at least one batch in the part of the log read so far."""
         self.remaining: list[AbortedTransaction] = []

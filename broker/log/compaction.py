@@ -68,8 +68,8 @@ class CleaningLimits(NamedTuple):
 class Cleanable(NamedTuple):
     """The segments that compaction may process now, oldest first.
 
-    clean: the number of segments at the start of the list that were compacted before; the others are dirty. next_ms: the time in ms at which one more
-    segment becomes old enough to be compacted; None if the passing of time alone makes no other segment cleanable.
+    clean: the number of segments at the start of the list that were compacted before; the other segments are dirty. next_ms: the time in ms at which
+    one more segment becomes old enough to be compacted; None if the passing of time alone makes no other segment cleanable.
     """
 
     segments: Sequence[LogSegment]
@@ -117,8 +117,8 @@ def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
 def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | None:
     """Return the time in ms at which `is_due` may become true without an append; None if there is no such time.
 
-    It is the time when one more segment may be cleaned, or when max.compaction.lag.ms ends for a dirty segment (not compacted yet), whichever is
-    first. limits: the topic's compaction settings.
+    It is the earlier of two times: when one more segment may be cleaned, and when max.compaction.lag.ms ends for a dirty segment (not compacted yet).
+    limits: the topic's compaction settings.
     """
     candidates = cleanable(log, limits, now_ms)
     due = (candidates.next_ms, _latest_start_ms(log, limits, candidates.dirty))
@@ -227,7 +227,7 @@ class _Cleaner:
     def _kept(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
         """Return the batch with the records that compaction keeps, or None if the whole batch is removed.
 
-        A. A transaction marker is kept while its transaction has records, and then until its delete horizon. Other control batches are kept.
+        A. A transaction marker is kept while its transaction has records, and after that until its delete horizon. Other control batches are kept.
         B. Records of aborted transactions are removed.
         C. Of each key only the last record is kept, and records without a key are removed.
         D. Tombstones are kept until their delete horizon, which is set when they are first compacted.

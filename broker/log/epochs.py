@@ -93,7 +93,7 @@ class EpochCache:
         return self._entries[0] if self._entries else None
 
     def truncate_from_end(self, log_end_offset: int) -> None:
-        """Remove the epochs that began at `log_end_offset` or later, after the log was truncated to it (E-4)."""
+        """Remove the epochs that began at `log_end_offset` or later. Call it after the log was truncated to this offset (E-4)."""
         while self._entries and self._entries[-1].start_offset >= log_end_offset:
             self._entries.pop()
         self._note_latest()

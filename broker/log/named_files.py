@@ -115,5 +115,5 @@ def _open_or_make(path: Path) -> int:
 
 
 def place_of(folder: SegmentFolder | None) -> str:
-    """Return where the bytes of a partition are, for error messages. folder: None if there is no data directory."""
+    """Return, for error messages, the place where the bytes of a partition are stored. folder: None if there is no data directory."""
     return "memory and temporary files" if folder is None else f"folder {folder.path.name}"

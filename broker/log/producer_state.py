@@ -282,7 +282,7 @@ class ProducerStates:
     def before(self, offset: int) -> dict[int, ProducerEntry]:
         """Return the states of the producers whose state depends on the log below `offset`, as a dict by producer id.
 
-        Such a producer has a stored batch, a last marker or the start of an open transaction below `offset`. The states are persisted before the log
+        These producers have a stored batch, a last marker or the start of an open transaction below `offset`. The states are persisted before the log
         start is raised to `offset`, because they cannot be rebuilt once the batches are gone.
         """
         return {i: entry for i, entry in self.producers.items() if entry.first_offset < offset}

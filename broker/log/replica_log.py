@@ -89,7 +89,8 @@ class LogState(NamedTuple):
 class Keeper(Protocol):
     """Interface that saves the `LogState` of one partition to the data directory, so that a restarted broker can restore it.
 
-    Only the log of the partition's leader calls it."""
+    Only the log of the partition's leader calls these methods.
+    """
 
     def begun(self, state: LogState) -> None:
         """Persist the state of the log when its replica becomes leader.
@@ -116,7 +117,7 @@ class Keeper(Protocol):
 
 
 class Origin(NamedTuple):
-    """The broker and the partition of the replica to which a log belongs, for the events that the log publishes.
+    """The broker and the partition of a log's replica, for the events that the log publishes.
 
     turn: the cluster's action queue. Its `now_ms`, the time of the request or timer that is being handled, is the time of the events.
     """

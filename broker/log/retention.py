@@ -42,7 +42,7 @@ def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
 
 
 class Expiry(NamedTuple):
-    """The time `at_ms` at which the oldest segment of a log expires by age; None if never. Appends to this segment may postpone this time.
+    """The time `at_ms` at which the oldest segment of a log expires by age; None if never. Appends to this segment may make the time later.
 
     log_start_offset, log_end_offset, limits: the log's offsets and retention limits when `at_ms` was computed. `holds` compares these values with
     the present values. log_end_offset is -1 if the log had no segment that could expire.
@@ -80,7 +80,7 @@ def newest_ms(store: Store, segment: LogSegment) -> int:
 
 
 def _expired(log: ReplicaLog, segments: Sequence[LogSegment], limits: RetentionLimits, now_ms: int) -> int:
-    """Return how many of the oldest segments to delete: those beyond retention.bytes, and after them those older than retention.ms.
+    """Return how many of the oldest segments to delete: first those that exceed retention.bytes, then those that are older than retention.ms.
 
     limits: retention.ms and retention.bytes of the topic. segments: all segments of the log, oldest first.
     """

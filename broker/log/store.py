@@ -39,7 +39,7 @@ NOTHING_NEEDED = (1 << 63) - 1
 
 
 class Store:
-    """An append-only sequence of bytes, the batches of one partition. A position is the number of a byte in it, which never changes.
+    """An append-only sequence of bytes, the batches of one partition. A position is the number of a byte in this sequence; the number never changes.
 
     `end_position` is the position of the next append. `segment_bytes`, the size at which a segment is full, may change at any time; it applies to
     later appends.
@@ -268,7 +268,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Add a replica of the partition as a reader, and return the reader's number. Bytes are kept for the reader once `reader_needs` is called."""
+        """Add a replica of the partition as a reader, and return the reader's number. Bytes are kept for it after its first `reader_needs` call."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 

@@ -84,8 +84,8 @@ class TransactionIndex:
     def cleaned_below(self, offset: int, remaining: Iterable[AbortedTransaction]) -> list[AbortedTransaction]:
         """Return the aborted transactions that the log would have if it were compacted below `offset`. Changes nothing.
 
-        The result is `remaining`, followed by the aborted transactions whose marker is at `offset` or later. remaining: the aborted transactions of
-        which both a batch and the marker would remain below `offset`.
+        The result is `remaining`, followed by the aborted transactions whose marker is at `offset` or later. remaining: the aborted transactions that
+        would keep both a batch and their marker below `offset`.
         """
         return [*remaining, *self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]]
 

@@ -1,4 +1,4 @@
-"""Placement of replicas: the brokers lead partitions in turn, and replicas are on distinct racks as far as possible (`StripedReplicaPlacer`).
+"""Placement of replicas: brokers lead partitions in turn, and a partition's replicas are on different racks where possible (`StripedReplicaPlacer`).
 
 The placement is deterministic, so that a test can predict it: the first broker leads partition 0 of a new topic, the second broker leads partition 1,
 and so on, starting again after the last broker.
@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 
 def by_turns_of_racks(racks: Mapping[int, str | None]) -> list[int]:
-    """Return broker ids in an order in which neighbours are on different racks as far as possible; ordered by id if no broker has a rack.
+    """Return broker ids ordered so that consecutive brokers are on different racks where possible; ordered by id if no broker has a rack.
 
     racks: maps broker ids to racks, None for a broker without one.
     """
@@ -34,8 +34,8 @@ def assign(
     """Return the replicas of each partition as broker ids, the preferred leader first.
 
     partitions: how many partitions to assign. first: the number of the first of these partitions, above 0 if they are added to a topic. racks: maps
-    the ids of all brokers to racks, None for a broker without a rack. down: the ids of stopped brokers: they never lead, and become followers only
-    after the running brokers of their rack. At least one broker must be running.
+    the ids of all brokers to racks, None for a broker without a rack. down: the ids of stopped brokers: they never lead, and a stopped broker becomes
+    a follower only if no running broker of its rack is left to choose. At least one broker must be running.
     The running brokers lead partitions in turn. Each time that all running brokers have had a turn, the order of followers is rotated by one. So the
     partitions of one leader have different first followers. If the leader stops, its partitions are spread over the other brokers.
     """
@@ -53,9 +53,9 @@ def assign(
 
 
 def _spread(candidates: list[int], count: int, racks: Mapping[int, str | None]) -> tuple[int, ...]:
-    """Return the first `count` of the broker ids in `candidates`, as far as possible on different racks.
+    """Return up to `count` of the broker ids in `candidates`: the first ones, but on different racks where possible.
 
-    A rack is used a second time only when every rack has been used once. racks: maps broker ids to racks.
+    A rack is used a second time only after every rack has been used once. racks: maps broker ids to racks.
     """
     chosen: list[int] = []
     left = candidates

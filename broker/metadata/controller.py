@@ -78,7 +78,7 @@ class Controller:
         self.give_leaders()
 
     def unregister_broker(self, broker_id: int) -> None:
-        """Remove the registration of a broker, and fence it if it is running. It is registered again when it starts."""
+        """Remove the registration of a broker, and fence the broker if it is running. The broker is registered again when it starts."""
         self.set_broker(replace(self.image.brokers[broker_id], registered=False))
         if self.image.is_alive(broker_id):
             self.broker_stopped(broker_id)
@@ -243,8 +243,8 @@ class Controller:
         """Start to move a partition to the brokers `target`, the preferred leader first; None cancels a move in progress.
 
         keeps_factor: whether the number of replicas must stay the same (KIP-860). Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown
-        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync, INVALID_REPLICATION_FACTOR (38) if the
-        number of replicas changes although `keeps_factor`, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is nothing to cancel.
+        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync, INVALID_REPLICATION_FACTOR (38) if
+        `keeps_factor` is true and the number of replicas changes, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is nothing to cancel.
         """
         state = self.image.partition(topic, index)
         if state is None:
@@ -355,7 +355,8 @@ def _led_by(state: PartitionState, leader: int) -> PartitionState:
 def _settled(image: Image, state: PartitionState) -> PartitionState:
     """Return the partition with its reassignment completed, if all added replicas are in sync; otherwise unchanged.
 
-    If completing it removes the leader's replica, a live in-sync replica becomes the leader; without such a replica the partition has no leader.
+    If the completed reassignment removes the leader's replica, a live in-sync replica becomes the leader; without such a replica the partition has no
+    leader.
     """
     state = reassignment.settled(state)
     if state.leader in state.replicas or state.leader == NO_LEADER:

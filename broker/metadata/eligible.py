@@ -1,7 +1,7 @@
 """Eligible leader replicas (KIP-966): replicas that are no longer in sync, but have all committed records of their partition (AD-7).
 
-While the ISR is smaller than min.insync.replicas, the partition commits nothing. A replica whose leaving makes or keeps the ISR this small therefore
-misses no committed record, and stays eligible to lead.
+While the ISR is smaller than min.insync.replicas, the partition commits nothing. Therefore, if the ISR is this small after a replica has left it, the
+replica misses no committed record, and stays eligible to lead.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ LOWEST_METADATA_VERSION = 4
 METADATA_CHANGES = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
 """The levels of `metadata.version` that add metadata (`MetadataVersion.didMetadataChange`).
 
-Kafka rejects a downgrade from such a level, or a higher one, to a level below it, because metadata could be lost.
+Kafka rejects a downgrade from one of these levels, or from a higher level, to a level below the same one, because metadata could be lost.
 """
 
 TEST_FEATURES = frozenset({"test.feature.version", *(f"unit.test.feature.version.{n}" for n in range(8))})
@@ -104,7 +104,9 @@ class Features:
             raise _invalid_update(update, f"Local controller {self.controller_id} {versions}")
 
     def _check_metadata(self, update: FeatureUpdate, current: int) -> None:
-        """Raise KafkaError if an update downgrades `metadata.version` so far that metadata would be lost.
+        """Raise KafkaError if an update lowers `metadata.version` so far that metadata would be lost, or if its level is too low.
+
+        Before Kafka 4.0, a level below LOWEST_METADATA_VERSION is too low.
 
         current: the finalized level of `metadata.version` before the update.
         """

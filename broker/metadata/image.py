@@ -111,7 +111,7 @@ class Image:
         return None if name is None else self.topics[name]
 
     def missing(self, names: Iterable[str]) -> set[str]:
-        """Return those of `names` that are not the name of an existing topic."""
+        """Return the items of `names` that are not names of existing topics."""
         return {name for name in names if name not in self.topics}
 
     def is_alive(self, broker_id: int) -> bool:

@@ -25,8 +25,8 @@ class IsrChanges:
     def propose(self, topic: str, index: int, isr: Sequence[int]) -> None:
         """Propose `isr` as the new in-sync replicas of a partition.
 
-        If the partition has an earlier proposal in the same turn (the handling of one request or timer), both are combined: all replicas that join
-        are added, and all that leave are removed.
+        If the partition has an earlier proposal in the same turn (the handling of one request or timer), the two are combined: replicas that join in
+        either proposal are added, and replicas that leave in either are removed.
         """
         state = self._controller.image.partition(topic, index)
         if state is None:

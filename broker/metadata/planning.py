@@ -18,7 +18,7 @@ from kafkaproto.broker.metadata.image import CLUSTER_METADATA_TOPIC, Image, Part
 from kafkaproto.error_codes import ErrorCode
 
 MOST_PARTITIONS = 10_000
-"""The maximum number of partitions of a topic, which protects memory. Kafka has this limit per request (`ReplicationControlManager`)."""
+"""The maximum number of partitions of a topic, a limit that protects memory. Kafka has this limit per request (`ReplicationControlManager`)."""
 _MANUAL_ASSIGNMENT_INCLUDES = "The manual partition assignment includes"
 """The beginning of Kafka's error messages for invalid replicas in a request."""
 Assignment = Mapping[int, Sequence[int]] | Sequence[tuple[int, Sequence[int]]] | None

@@ -1,4 +1,4 @@
-"""Reassignment of a partition to other brokers (KIP-455): new replicas are added, and old ones removed when the new ones are in sync.
+"""Reassignment of a partition to other brokers (KIP-455): new replicas are added, and old replicas are removed when the new replicas are in sync.
 
 The functions return the next state of a partition and change nothing (`PartitionReassignmentReplicas`, `PartitionReassignmentRevert`). This module
 does not depend on other partitions, the state of brokers or logs.
@@ -50,7 +50,7 @@ def settled(state: PartitionState) -> PartitionState:
 
 
 def cancelled(state: PartitionState) -> PartitionState:
-    """Return the partition with its reassignment cancelled: without the replicas that were being added, but with those that were to be removed.
+    """Return the partition with its reassignment cancelled: without the replicas being added, but with the replicas that were to be removed.
 
     The replicas keep the order that `begun` gave them, so that the preferred leader may differ from the one before the reassignment. Raises
     ValueError if none of the remaining replicas is in sync.

@@ -1,6 +1,6 @@
 """The acceptor of a listener: admits new connections one after another, as Kafka's acceptor thread does (W-12, W-13).
 
-A new connection is a socket that the kernel has accepted and the broker does not read yet. While a connection waits, all later ones wait, too.
+A new connection is a socket that the kernel has accepted and the broker does not read yet. While a connection waits, all later connections wait, too.
 A rejected connection is closed, at once or after a throttle time. Methods get the present time as an argument, and timers end the waits.
 This module does not depend on asyncio. It corresponds to Kafka's `Acceptor` and `ConnectionQuotas.inc`.
 """
@@ -113,7 +113,7 @@ class Acceptor:
         self._report(kind, now_ms, {"listener": self.listener, "address": caller.address, **facts})
 
     def close(self) -> None:
-        """Close all connections that wait to be admitted or closed, because the broker stops."""
+        """Close all connections that wait for admission or for their delayed closing, because the broker stops."""
         self._until_ms = None
         if self._timer is not None:
             self._timer.cancel()

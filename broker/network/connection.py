@@ -200,7 +200,7 @@ class Connection:
             self._choose_reading()
 
     def written(self, now_ms: int) -> None:
-        """Complete the request in progress, because its whole response was passed to the kernel or it has no response."""
+        """Complete the request in progress: its whole response was passed to the kernel, or the request has no response."""
         if self.closed:
             return
         self._active_ms = now_ms
@@ -266,7 +266,7 @@ class Connection:
             self.node.events.response_lost(exchange, self.node.actions.now_ms)
 
     def _watch_idle(self, now_ms: int) -> None:
-        """Close the connection if it was idle for too long, even if muted or with a request in progress (T-11). Else set a timer to check again."""
+        """Close the connection if it was idle for too long, even while it is muted or handles a request (T-11). Otherwise check again later."""
         limit_ms = self.node.connections_max_idle_ms
         if limit_ms <= 0:
             return

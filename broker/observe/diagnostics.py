@@ -76,11 +76,11 @@ UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL, "SASL": SASL}
 READS_OR_JOINS = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP)
 """The APIs that a consumer uses to read partitions without joining its group, and JoinGroup, with which a member of a classic group joins.
 
-Repeated FindCoordinator requests of a client are not logged if the client has also sent a request of these APIs. Even a rejected JoinGroup counts:
-the coordinator may have rejected the request only because the group was still being loaded.
+Repeated FindCoordinator requests of a client are not logged if the client has also sent a request of one of these APIs. Even a rejected JoinGroup
+counts: the coordinator may have rejected the request only because the group was still being loaded.
 """
 LATEST_REQUESTS = 2000
-"""How many of the cluster's last requests are searched for requests with which a client reads, or tries to join its group."""
+"""How many of the cluster's last requests are searched for `READS_OR_JOINS`: requests with which a client reads or tries to join its group."""
 
 
 class Refusal(NamedTuple):
@@ -98,7 +98,7 @@ class Refusal(NamedTuple):
 class Diagnostics(Observer):
     """Logs why connections and requests were refused and which unsupported features clients asked for, with advice.
 
-    It also logs a client that looks for a group's coordinator again and again, but neither joins the group nor reads partitions. release: the
+    Also logs clients that repeatedly look for the coordinator of a group, but neither join the group nor read partitions. release: the
     Kafka release that the cluster emulates. journal: the list of the cluster's requests, which shows whether a client joins or reads.
     """
 

@@ -36,7 +36,7 @@ DEFAULT_CAPACITY = 20_000
 class RequestSeen(NamedTuple):
     """One completed request.
 
-    at_ms: when the response was ready, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the journal's start.
+    at_ms: when the response was ready, in milliseconds of the cluster's clock. elapsed_ms: `at_ms` counted from the start of the journal.
     request_bytes, response_bytes: the sizes of the two frames without their length prefixes; response_bytes is 0 without a response
     (acks=0). details: group, topics, partitions, errors and offsets; None unless the journal records them, as the journal of a test cluster
     does.
@@ -145,7 +145,7 @@ class ThrottleSeen:
 class EventSeen:
     """An event other than a request or a throttle. `kind` is a short name such as parked, isr, leader or broker; `facts` are its details.
 
-    at_ms: when it happened, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the journal's start.
+    at_ms: when the event happened, in milliseconds of the cluster's clock. elapsed_ms: `at_ms` counted from the start of the journal.
     """
 
     at_ms: int

@@ -1,7 +1,7 @@
 """The journal as a topic: publishes throttles, the offsets that clients reach, and leader changes as records for any client. Off by default.
 
 The topic has one partition, because all brokers of a cluster share a clock and a journal: its records are in the order of the events. It has up to
-three replicas, so that it survives its leader. While it is off, a request only pays for a few checks of whether its events have observers. This
+three replicas, so that it survives its leader. While the journal topic is off, each request costs only a few checks that find no observer. This
 module does not depend on sockets, nor on the meaning of messages except for the topics that they name.
 
 A record's timestamp is the broker's clock. Its key is the client id, or `broker-N` if there is no client. Its value is JSON with
@@ -11,12 +11,12 @@ throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, 
           the connection; quota: the type of the exceeded quota, such as "Produce"; entity: the clients for which the quota is set; bound: the
           limit; value: the last recorded value; rate: the rate measured over window_ms; the last six are null for a forced throttle)
 fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in the response to the client)
-behind:   the fields of `fetched`, for a connected client that lags: records were produced, but the client has not fetched since
+behind: the fields of `fetched`, for a connected client that lags: it has not fetched since records were produced
 produced: client_id, topic, partition, end_offset (the offset after the last record of the request)
 leader:   topic, partition, leader, leader_epoch
 isr:      topic, partition, isr
 broker:   state (stopped, started)
-dropped:  count (of entries dropped for lack of space since the last such record)
+dropped:  count (of entries dropped since the last such record, because too many were waiting or an append failed)
 
 A connection that names the journal topic in a request becomes a reader: from then on none of its actions is published, because reading
 the journal would otherwise make it grow.
@@ -65,7 +65,7 @@ _REASON = ("quota", "bound", "value", "rate", "window_ms")
 Place = tuple[str, str | None, int, str, int]
 """Identifies an offset that a client has reached: (kind of record, client id, broker, topic, partition).
 
-The kind is that of a record of the journal, such as "fetched". Of several offsets with the same key, only the latest is published.
+The kind is the `kind` of the record to publish, such as "fetched". Of several collected offsets with the same tuple, only the latest is published.
 """
 
 
@@ -94,8 +94,8 @@ class Reached:
         """Store, after a fetch response, how far a client has read in a partition.
 
         index: the partition number. broker_id: the broker that sent the response. connection_id: the connection on which it was sent. end: the offset
-        after the records that the client has read. If more than 10,000 offsets are then stored, all offsets of one partition are removed: of the
-        partition whose first offset was stored earliest.
+        after the records that the client has read. If more than 10,000 offsets are then stored, the partition whose first offset was stored earliest
+        is removed with all its offsets.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients
@@ -107,7 +107,7 @@ class Reached:
     def connected(self, topic: str, index: int) -> list[tuple[str | None, int, int]]:
         """Return (client id, broker id, next offset) for each client that has read the partition and is still connected.
 
-        The client id is None if the client sends none. The next offset is the one after the records that the client has read.
+        The client id is None if the client sends none. The next offset is the offset after the records that the client has read.
         """
         clients = self._of.get((topic, index), {})
         for client_id, (broker_id, connection_id, _) in list(clients.items()):
@@ -130,7 +130,7 @@ class JournalTopic(Observer):
     def __init__(self, cluster: Publishing, name: str = DEFAULT_TOPIC) -> None:
         self.name = name
         self.dropped = 0
-        """The number of entries dropped so far because 10,000 entries were collected already."""
+        """The number of entries dropped so far, because 10,000 entries were waiting to be appended, or because an append failed."""
         self._cluster = cluster
         self._entries: list[tuple[str, dict[str, Any]]] = []
         self._positions: dict[Place, dict[str, Any]] = {}

@@ -46,8 +46,7 @@ Values = Iterator[tuple[str, str, Tags, float]]
 class ThrottleQueues(Observer):
     """The queues of throttled connections, one per broker and quota.
 
-    As in Kafka, they are delay queues: a connection stays in the queue until its throttle time is over (T-10), even if it is closed or
-    unmuted before.
+    As in Kafka, a connection stays in its queue until its throttle time is over (T-10), even if the connection is closed or unmuted before.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ class OncePerPeriod:
     def count(self, key: Hashable, now_ms: int) -> int | None:
         """Count an event, and decide whether to log it at `now_ms` (milliseconds of the cluster's clock).
 
-        Returns None if it must not be logged, otherwise the number of events with this key that were not logged since the last logged event.
+        Returns None if the event must not be logged, otherwise the number of events with this key that were not logged since the last logged event.
         """
         said_ms, quiet = self._last.get(key, (now_ms - self.period_ms, 0))
         if 0 <= now_ms - said_ms < self.period_ms:

@@ -44,7 +44,7 @@ class Traced:
     """What the trace contains about one request and its response, collected from the arrival of the request until the response is sent.
 
     kept: (the request's frame without records, the length in bytes of each records field in the request). wait_ns: for how many ns the request was
-    parked in purgatory; while the request is still parked, the time at which it was parked, multiplied by -1. ready_ns: when the response was
+    parked in purgatory. While the request is parked, wait_ns is the negative of the time at which it was parked. ready_ns: when the response was
     encoded, 0 before that. throttle_ms, flags, out and splices are set at the same time as ready_ns. flags: a sum of 1 if the request got a response,
     2 if the broker delayed the response, 4 if the broker closes the connection. out: the response with its length prefix, without records. splices:
     (position in `out`, records) of each records field of the response.
@@ -95,7 +95,7 @@ Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
 """A trace entry that has been collected, in one of three forms.
 
 Bytes are an entry that is encoded already. `Traced` is a request with its response, which is encoded later. A tuple (encoding function,
-arguments of that function) is a change of a log's offsets, which is encoded later, too. The second argument is the entry's sequence number.
+arguments of that function) is a change of a log's offsets, which is encoded later, too. The second of these arguments is the entry's sequence number.
 """
 
 
@@ -241,7 +241,7 @@ def _packed_or_empty(entry: Waiting) -> bytes:
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
     """Return the trace entry of an exchange (request and response), encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
 
-    response: the response, reduced to batch headers; None if the response has no records, then the complete response is taken from `traced`.
+    response: the response, reduced to batch headers. If it is None, because the response has no records, the whole response is taken from `traced`.
     lengths: for each records field of the response, its length in bytes before the response was reduced.
     """
     exchange = traced.exchange

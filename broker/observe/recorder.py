@@ -1,7 +1,7 @@
 """Recorder of a cluster's traffic: requests and responses without their records, connections, offset changes and events such as elections.
 
-A recorder exists only while traffic is recorded; otherwise a request pays only for one attribute check. It passes entries to a
-sink, which must not block. This module does not depend on threads or files, nor on the meaning of messages except for their records.
+A recorder exists only while traffic is recorded. Without a recorder, each request costs only one attribute check. The recorder passes entries to a
+function (the sink), which must not block. This module does not depend on threads or files, nor on the meaning of messages except for their records.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Recorder(Observer):
     sink: a function called with encoded entries, joined into one byte string, and their number. Entries are encoded on the event loop: a separate
     thread would block the event loop for longer, because it needs the interpreter lock, and would use more memory.
 
-    together: the number of entries that are collected and then encoded in one go, which takes half the time of encoding each one separately. `flush`
+    together: the number of entries that are collected and then encoded in one go. This takes half the time of encoding each entry separately. `flush`
     encodes the collected entries at once.
     """
 

@@ -12,7 +12,7 @@ logger = logging.getLogger("kafkaproto.requests")
 
 
 class RequestLog(Observer):
-    """An observer that logs each new connection and each completed request. It reads the request from the cluster's list of requests, `journal`.
+    """An observer that logs each new connection and each completed request. It gets the requests from `journal`, the cluster's list of requests.
 
     Attach this observer after the journal, so that the journal already contains the request.
     """

@@ -113,9 +113,9 @@ class ClusterPersistence:
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Restore the state that the previous process persisted, so that the cluster goes on where that process ended.
+        """Restore the state that the previous process persisted, so that the cluster continues from this state.
 
-        All parts of the cluster must exist when this method is called. Brokers that the previous process had stopped run again.
+        All parts of the cluster must exist when this method is called. Brokers that were stopped in the previous process are running afterwards.
         """
         cluster, metadata_log = self._cluster, self.metadata_log
         left = metadata_log.left
@@ -151,7 +151,7 @@ class ClusterPersistence:
         """Move committed offsets from the metadata log, where an earlier version of this broker stored them, to `__consumer_offsets`.
 
         Call it before any client can commit. A group is removed from the metadata log only after its offsets are in the topic. If the process is
-        killed in between, the next process repeats the move.
+        killed before the removal, the next process repeats the move.
         """
         cluster, groups = self._cluster, self._groups_to_move
         for group_id, (protocol_type, offsets) in list(groups.items()):
@@ -237,7 +237,7 @@ class ClusterPersistence:
                     yield records.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
-        """Return the log of a partition's leader. Without a leader, return that of another replica, preferably in sync; None if there is none."""
+        """Return the log of a partition's leader. Without a leader, return the log of another replica, preferably in sync; None if none exists."""
         for broker_id in (state.leader, *state.isr, *state.eligible, *state.replicas):
             node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
             partition = None if node is None else node.replicas.find(topic.name, state.index)

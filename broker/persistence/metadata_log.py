@@ -1,8 +1,8 @@
 """The metadata log: persists a cluster's changes, and restores the cluster at the start.
 
 `note` writes a change that must survive. If the write fails, `note` raises, and the change must not be made. `note_if_possible` writes a change that
-cannot be rejected, such as an election that has already happened, or a change that the next process can also derive from the segment files. If this
-write fails, the whole log is rewritten later. Until the rewrite succeeds, no batches can be appended to partitions.
+cannot be rejected, such as an election that has already happened, or a change that the next process can also derive from the segment files. If the
+write of such a change fails, the whole log is rewritten later. Until the rewrite succeeds, no batches can be appended to partitions.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def _resume(
 def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
     """Rebuild the log from its last persisted state and its files, truncate it where a batch is damaged, and return the result.
 
-    facts: what the metadata log contains about this log. files: its segment files. store: the store of these files.
+    facts: what the metadata log contains about the log. files: the segment files of the log. store: the store of these files.
     """
     state = facts.state
     runs, damaged_at = _kept_runs(store, files, state.runs)

@@ -27,7 +27,7 @@ class WriteAheadLog:
     """An open file of records. `records`: the records that the file had when it was opened.
 
     `cut_bytes`: the size of an incomplete record at the end of the file. Such a record is ignored, and `replace` removes it. Raises ValueError if
-    complete records follow a damaged record, which no interrupted write can cause.
+    complete records follow a damaged record: no interrupted write can cause this.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,7 +42,7 @@ class WriteAheadLog:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def append(self, fact: MetadataRecord) -> None:
-        """Append a record with one unbuffered write. If it raises StorageError, the record is not in the file."""
+        """Append a record with one unbuffered write. If this method raises StorageError, the record is not in the file."""
         data = _framed(fact)
         try:
             written = os.pwrite(self._fd, data, self.size_bytes)
@@ -59,7 +59,7 @@ class WriteAheadLog:
         self.size_bytes += len(data)
 
     def replace(self, facts: Iterable[MetadataRecord]) -> None:
-        """Replace all records of the file by `facts`, atomically. If it raises StorageError, the file still has the old records."""
+        """Replace all records of the file by `facts`, atomically. If this method raises StorageError, the file still has the old records."""
         new, fd = self.path.with_name("facts.new"), -1
         try:
             with new.open("wb") as file:
@@ -113,7 +113,7 @@ def _payload(data: bytes, at: int) -> memoryview | None:
 def _is_fact_behind(data: bytes, at: int) -> bool:
     """Return whether a complete record (a fact) follows the damaged one, which begins at index `at` of the file's content `data`.
 
-    If so, the damage does not come from an interrupted write alone: the interrupted process could not have written a further record.
+    If so, the damage does not come from an interrupted write: after an interrupted write, the process writes no further record.
     """
     payload_at = data.find(_BEGINNING, at + _HEAD.size + 1)
     while payload_at >= 0:

@@ -31,11 +31,11 @@ _CORRELATION_ID = Struct(">i")
 
 
 class NotKafka(ValueError):
-    """Raised if bytes from the client or the broker are not Kafka's protocol; the message says what they look like."""
+    """Raised if bytes from the client or the broker are not Kafka's protocol. The message says which protocol the bytes look like."""
 
 
 class _Pending(NamedTuple):
-    """A forwarded request whose response has not arrived yet. cut: the request's frame without its records, for the trace."""
+    """A forwarded request whose response has not arrived yet. cut: the frame of the request without records, for the trace."""
 
     seq: int
     key: int

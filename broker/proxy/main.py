@@ -15,7 +15,7 @@ from kafkaproto.broker.server.options import port as port_of
 
 USAGE = """%(prog)s [-h] --listen [HOST:]PORT --to HOST:PORT --trace DIR
                         [--log-level debug|info|warning|error]"""
-"""The usage line. That of argparse has more than 100 characters in a line, because it would not break the line in `[HOST:]PORT`."""
+"""The usage text. The text that argparse generates has a line of more than 100 characters, because argparse does not break lines at `[HOST:]PORT`."""
 
 
 def _listen(text: str) -> tuple[str, int]:

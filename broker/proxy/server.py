@@ -55,7 +55,7 @@ class Door:
 
 
 class Proxy:
-    """A proxy between clients and a Kafka cluster, which records their traffic. `await start()` opens its ports, `await stop()` closes everything.
+    """A proxy that forwards and records the traffic between clients and a Kafka cluster. `start` opens its ports, `stop` closes everything.
 
     `bootstrap`: the address for clients, after the start. to: the (host, port) of one broker of the cluster. trace: the folder for the
     trace. host, port: the address on which the proxy listens for the broker `to`. For each further broker, it listens on the next higher
@@ -69,7 +69,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the address that the broker at `to` advertises to the address `to`, so that both count as one broker.
+        """Maps the address that the broker at `to` advertises to `to` itself, so that both addresses count as one broker.
 
         Empty until the advertised address is known.
         """

@@ -47,7 +47,7 @@ def _parse_ipv4(text: str) -> IPv4Address | None:
 
 @lru_cache(maxsize=1024)
 def canonical(address: str) -> str:
-    """Return one spelling for all forms of an IP address: 127.0.0.1 also for localhost and ::ffff:127.0.0.1. Other text is returned unchanged."""
+    """Return the common spelling of all forms of an IP address: 127.0.0.1 for localhost and ::ffff:127.0.0.1. Other text is returned unchanged."""
     if address == "localhost":
         return "127.0.0.1"
     parsed = parse_address(address)

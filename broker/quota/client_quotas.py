@@ -69,8 +69,8 @@ class QuotaManager(ClientSensors[Sensor]):
         """Maps (client id, topic, partition) to a batch that is too large for the client's quota, so that the client can never fetch it (Q-14).
 
         The value is an `UndeliverableBatch`. The value becomes None once the client has received records of the partition again, for example after
-        skipping the batch. A key in this dict, even with the value None, gets no second warning. A change of a quota of this type removes all
-        entries.
+        skipping the batch. For a key in this dict, even with the value None, no second warning is logged. A change of a quota of this type removes
+        all entries.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(
@@ -116,8 +116,8 @@ class QuotaManager(ClientSensors[Sensor]):
     def max_bytes_in_window(self, user: str, client_id: str | None) -> int:
         """Return the largest number of bytes that the client's quota allows in one fetch response (F-4, Q-14).
 
-        It is the quota in bytes per second times the duration of all windows except one, at most the largest int32. For a client without a quota, it
-        is the largest int32.
+        The result is the quota in bytes per second times the duration of all windows except one, but at most the largest int32. For a client without
+        a quota, the result is the largest int32.
         """
         bound = self.bound(user, client_id)
         if bound is None:
@@ -140,7 +140,7 @@ class QuotaManager(ClientSensors[Sensor]):
 class ClientQuotas:
     """The quota managers of one broker, from its start to its stop.
 
-    samples, window_ms: the settings quota.window.num and quota.window.size.seconds, the latter in ms. semantics: how quotas apply to clients
+    samples: the setting quota.window.num. window_ms: the setting quota.window.size.seconds, but in ms. semantics: how quotas apply to clients
     with an empty client id (D9). timers: used to remove the measurements of clients that are idle; None never removes them.
     metric_windows: the windows of the metrics throttle-time and exempt-request-time, which have no quota.
     """
@@ -188,7 +188,7 @@ class ClientQuotas:
 def new_client_quotas(
     config: BrokerConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> ClientQuotas:
-    """Return the quota managers of a broker that starts. It reads the settings of their windows once, from `config`."""
+    """Return the quota managers of a broker that starts. The settings of the windows are read from `config` once, in this call."""
     return ClientQuotas(
         store,
         semantics,

@@ -112,7 +112,8 @@ class ConnectionQuotas:
         """Count a new connection in the rate of its IP address. Returns 0 if the rate is within the limit.
 
         If the rate exceeds the limit, the connection is not admitted: the result is the time in ms after which it must be closed. The connection is
-        then subtracted from this rate again, and from the rates of `listener` and of the broker, in which `arrived` has counted it.
+        then subtracted again from the rate of the address, and from the rates of `listener` and of the broker, in which `arrived` has counted the
+        connection.
         """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)
@@ -181,7 +182,7 @@ class ConnectionQuotas:
 
     @property
     def surplus(self) -> int:
-        """Return by how many connections the broker exceeds max.connections, usually 0. The broker closes that many; this class closes none."""
+        """Return by how many connections the broker exceeds max.connections, usually 0. The broker closes this number of connections."""
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:

@@ -26,13 +26,13 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 UNLIMITED = float(2**63 - 1)
-"""The tokens per second of a client without a quota, as in Kafka. At this rate, any bucket is full again within a millisecond."""
+"""The tokens per second of a client without a quota, as in Kafka. With so many tokens per second, any bucket is full again within a millisecond."""
 
 
 class _BucketSensor(Sensor):
     """The token bucket that all clients with the same (user, client-id) tags share.
 
-    rate: the rate of created and deleted partitions, for the metric mutation-rate. It has no quota, and therefore the windows `metric_windows`.
+    rate: the rate of created and deleted partitions, for the metric mutation-rate. No quota limits this rate, so its windows are `metric_windows`.
     """
 
     __slots__ = ("bucket",)
@@ -49,7 +49,7 @@ class _BucketSensor(Sensor):
 class MutationQuotas(ClientSensors[_BucketSensor]):
     """The token buckets of a cluster; a token is one partition.
 
-    samples, window_ms: the settings controller.quota.window.num and controller.quota.window.size.seconds, the latter in ms.
+    samples: the setting controller.quota.window.num. window_ms: the setting controller.quota.window.size.seconds, but in ms.
     metric_windows: the windows of the metrics mutation-rate and throttle-time.
     """
 
@@ -89,8 +89,8 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
 
         The throttle time is the time until the bucket is no longer below zero. strict: whether topics can be rejected with THROTTLING_QUOTA_EXCEEDED,
         which older request versions lack. With strict=True, if the bucket is below zero before the call, no tokens are taken: the topic must be
-        rejected, and the client is throttled. If it is not below zero, the tokens are taken, and the result is None. With strict=False, the tokens
-        are always taken, and the client is throttled if the bucket is below zero afterwards.
+        rejected, and the client is throttled. If the bucket is not below zero, the tokens are taken, and the result is None. With strict=False, the
+        tokens are always taken, and the client is throttled if the bucket is below zero afterwards.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor

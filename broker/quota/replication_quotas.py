@@ -85,7 +85,7 @@ class ReplicationQuota:
         return listed is not None and index in listed
 
     def exceeded(self, now_ms: int) -> bool:
-        """Return whether the rate in the window is above the limit; a rate equal to the limit is allowed (R-3)."""
+        """Return whether the current rate is above the limit; a rate equal to the limit is allowed (R-3)."""
         return self.bound != NO_LIMIT and self._samples.measure(now_ms) > self.bound
 
     def record(self, size_bytes: int, now_ms: int) -> None:
@@ -106,8 +106,8 @@ _PARTITION_BYTES = 36
 def response_bytes(partitions: list[tuple[str, int]]) -> int:
     """Return how many bytes are counted against the replication quota for a response to a follower (R-5).
 
-    partitions: (topic, size of the records in bytes) for each throttled partition in the response. The size is computed, because leader and
-    follower exchange no encoded response in this broker. The result is the size of a response with topic ids, as Kafka's followers get it.
+    partitions: (topic, size of the records in bytes) for each throttled partition in the response. The result is computed
+    from these sizes, because this broker encodes no response to a follower. It is the size of a response with topic ids, as Kafka's followers get it.
     """
     total = _RESPONSE_BYTES
     topics: list[int] = []

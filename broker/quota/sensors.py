@@ -22,9 +22,9 @@ EXPIRY_ROUNDS_MS = 30_000
 LONGEST_THROTTLE_MS = 2**31 - 1
 """The longest throttle time in ms that a response can report: the field is an int32."""
 MOST_KNOWN_CLIENTS = 65_536
-"""The maximum number of clients in the cache of their quotas and sensors (measurements).
+"""The maximum number of clients whose quotas and sensors (measurements) are cached.
 
-When a further client comes, the cache is emptied. No measurements are lost: each client is looked up again at its next request.
+When another client sends a request, the cache is emptied. No measurements are lost: each client is looked up again at its next request.
 """
 
 

@@ -33,7 +33,7 @@ Change = tuple[QuotaEntity, str, float | None]
 
 
 class QuotaOp(NamedTuple):
-    """One operation of AlterClientQuotas: sets the quota `key` to `value`, or removes it if `remove` is true; `value` is then ignored."""
+    """One operation of AlterClientQuotas: sets the quota `key` to `value`. If `remove` is true, it removes the quota and ignores `value`."""
 
     key: str
     value: float

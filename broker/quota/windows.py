@@ -202,7 +202,7 @@ class SampledRate:
 
 
 class SimpleRate(SampledRate):
-    """A rate like `SampledRate`, but its sum is divided by the time that has passed since the oldest sample began, at least one window (R-3).
+    """A rate like `SampledRate`, but the sum is divided by the time since the oldest sample began, or by one window if that is longer (R-3).
 
     In contrast, `SampledRate` divides by at least `samples` - 1 windows, even directly after the first event.
     """

@@ -146,7 +146,7 @@ def _folds() -> dict[int, int]:
 
 
 def _orbit(code_point: int) -> set[int]:
-    """Return a code point and all its case variants: the code points that are equal to it if case is ignored."""
+    """Return a code point and all its case variants: the code points that are equivalent to it if case is ignored."""
     folds, orbit = _folds(), {code_point}
     while (code_point := folds.get(code_point, code_point)) not in orbit:
         orbit.add(code_point)

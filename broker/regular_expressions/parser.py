@@ -78,7 +78,7 @@ class _Group:
 
 
 class _Parser:
-    """Parses a regular expression from left to right. It raises each error at the same position as RE2J, so that both report the same error first."""
+    """Parses a regular expression from left to right. It makes its checks in RE2J's order, so that both report the same error first."""
 
     def __init__(self, text: str, longest: int) -> None:
         self._text = text
@@ -267,7 +267,7 @@ class _Parser:
         return self._class(characters, negative=letter.isupper())
 
     def _class(self, characters: Characters, *, negative: bool) -> Characters:
-        """Return the characters of a Perl or POSIX class, with case variants if the flags ignore case; if `negative`, all other characters."""
+        """Return the characters of a Perl or POSIX class, with case variants if the flags ignore case. If `negative`, return all other characters."""
         if self._flags.ignore_case:
             characters = folded(characters)
         return ~characters if negative else characters

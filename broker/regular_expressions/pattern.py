@@ -1,4 +1,4 @@
-"""Regular expressions that match whole texts, in a time linear in their length.
+"""Regular expressions that match whole texts, in a time that grows linearly with the length of the text.
 
 Kafka 4.x compiles the regular expressions of clients with RE2J. Python's `re` has another syntax, and takes exponential time for some patterns.
 """
@@ -18,7 +18,7 @@ MOST_CACHED_POSITIONS: Final = 1_000_000
 def compile_pattern(text: str, longest: int) -> Pattern:
     """Return the compiled pattern of a regular expression in the syntax of RE2J 1.8.
 
-    longest: the maximum length in characters of the texts to match, which keeps the pattern small. A longer text may get a wrong result.
+    longest: the maximum length in characters of the texts to match. The limit keeps the pattern small. A longer text may get a wrong result.
     Raises ExpressionError if RE2J rejects the expression. Unlike Kafka, this function also rejects an expression whose repetitions make it larger
     than 100,000 instructions (`MOST_INSTRUCTIONS`).
     """
@@ -80,8 +80,8 @@ class Pattern:
     def _reachable(self, state: _State, next_character: str | None) -> set[int]:
         """Return the indexes of instructions that can be reached without reading a character.
 
-        The index after the last instruction is among them if the pattern matches the characters read so far. state: the state of the match after
-        these characters. next_character: the character that follows, None at the end of the text.
+        The result contains the index after the last instruction if the pattern matches the characters read so far. state: the state of the match
+        after these characters. next_character: the character that follows, None at the end of the text.
         """
         boundary = state.after_word != (next_character in WORD_CHARACTERS)
         holds = {

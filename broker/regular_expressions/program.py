@@ -78,7 +78,7 @@ def repeated(program: Program, least: int, most: int | None, longest: int) -> Pr
     """Return a program that matches `least` to `most` repetitions of another program; `most` is None if there is no maximum.
 
     longest: the maximum length in characters of the texts to match. Counts above `longest` + 1 are lowered to that number: at least one of so
-    many repetitions reads no character, and repeating it more often does not change what matches. Raises ExpressionError if the program is too large.
+    many repetitions reads no character, so more repetitions would not match more texts. Raises ExpressionError if the program is too large.
     """
     least = min(least, longest + 1)
     size = len(program)

@@ -46,7 +46,7 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Return whether the partition has reached the required offset. If so, may set `error_code`, for example if too few replicas are in sync."""
+        """Return whether the partition has reached the required offset. An implementation may also set `error_code`, for a failed wait."""
 
 
 class AwaitedReplication(Awaited):
@@ -65,7 +65,8 @@ class AwaitedReplication(Awaited):
 class AwaitedAppend(AwaitedReplication):
     """A wait of an append with acks=-1 for the high watermark to reach `required_offset`.
 
-    If fewer than min.insync.replicas replicas are in sync when this happens, the error is NOT_ENOUGH_REPLICAS_AFTER_APPEND (20).
+    If fewer than min.insync.replicas replicas are in sync when the high watermark reaches the offset, the error is NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    (20).
     """
 
     __slots__ = ()

@@ -43,9 +43,9 @@ class CoordinatorLog:
     """Writes and reads the internal topic `topic`, such as `__consumer_offsets`, in the partitions that one broker leads.
 
     timeout_ms: how long a write may wait for replicas, in ms, such as `offsets.commit.timeout.ms`. compression: how written batches are compressed,
-    as `offsets.topic.compression.codec` defines it. acks_all: whether `append` waits for all in-sync replicas. checks_isr: whether `append` then
-    fails at once if fewer than `min.insync.replicas` replicas are in sync. Kafka's new group coordinator (default from 4.0 on) does not check this:
-    its writes wait until enough replicas are in sync, or time out.
+    as `offsets.topic.compression.codec` defines it. acks_all: whether `append` waits for all in-sync replicas. checks_isr: whether an `append` with
+    acks_all fails at once if fewer than `min.insync.replicas` replicas are in sync. In Kafka's new group coordinator (default from 4.0 on), such
+    writes wait until enough replicas are in sync, or time out.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class CoordinatorLog:
     def await_replicated(self, index: int, now_ms: int, done: Done) -> None:
         """Call `done` when the records that partition `index` contains at the time of this call are all replicated.
 
-        `done` is called once, possibly before this method returns. It gets the error if the records cannot be replicated.
+        `done` is called once, possibly before this method returns. It gets an error code if the records cannot be replicated.
         """
         partition = self._led(index)
         if partition is None:

@@ -26,9 +26,9 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 class ReplicaFetcher:
     """The fetches of broker `follower_id` from one leader's broker. A partition that got records goes to the end of the fetch order (R-9).
 
-    overrides: maps (topic, index) to what a test has set for the fetches of that partition: the offset at which they stop (hold), and their delay.
-    All fetchers of a broker share the mapping, so that its entries remain when the leader changes. leader_quota: limits what the leader's broker
-    sends. follower_quota: limits what this broker receives.
+    overrides: maps (topic, index) to what a test has set for fetches of that partition: the offset at which the fetches stop (hold), and a delay. All
+    fetchers of a broker share this mapping, so that its entries remain in effect when the leader changes. leader_quota: limits what the leader's
+    broker sends. follower_quota: limits what this broker receives.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class ReplicaFetcher:
         """Schedule the leader's response to this follower's waiting fetch, because the leader's replica `partition` changed.
 
         A. If the replica has new records, the leader responds at once. With `semantics=kip`, it also does so for a new high watermark (D5).
-        B. If the replica has only a new high watermark or log start, the leader responds when the wait of the fetch times out (N-10).
+        B. If the replica has no new records, only a new high watermark or log start, the leader responds when the wait of the fetch times out (N-10).
         C. If the leader's replication quota is exceeded, the leader also responds when the wait of the fetch times out (R-6).
         D. If fetches leave the partition out because of the follower's quota, nothing happens (R-7).
         """
@@ -239,7 +239,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response. Returns the `due` partitions, which are fetched next, except those delayed or held by a test or left out."""
+        """Receive the leader's response. Returns the partitions to fetch next: those that are `due` and not delayed, held by a test or left out."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []
@@ -296,7 +296,7 @@ class ReplicaFetcher:
         return not self._any_left_out or not all(followed.left_out for followed in self._followed.values())
 
     def _request(self, followed: FollowedPartition, now_ms: int) -> None:
-        """Include a partition in the next fetch. The fetch reports the follower's offsets, which acknowledges the records received last."""
+        """Include a partition in the next fetch. The fetch reports the follower's offsets, and thereby acknowledges the records received last."""
         if followed.left_out:
             return
         followed.requested = True

@@ -31,8 +31,8 @@ class FetcherSettings:
 class FetcherOverrides:
     """The hold and the delay that a test has set for the fetches of a replica.
 
-    hold_at: the follower fetches no batch that begins at or above this offset, None for no limit. delay_ms: each fetch is delayed by this
-    time in ms, None for no delay.
+    hold_at: the follower fetches no batch that begins at or above this offset, None for no limit. delay_ms: the delay of
+    each fetch in ms, None for no delay.
     """
 
     hold_at: int | None = None
@@ -116,7 +116,7 @@ class FollowedPartition:
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the follower's log start is too low: below the leader's log start and the follower's own high watermark and log end."""
+        """Return whether the follower's log start is below three offsets: the leader's log start, its own high watermark and its own log end."""
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 

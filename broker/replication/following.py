@@ -55,7 +55,7 @@ class Following:
         self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
         """Maps (topic, index) to the stop offset (hold) and the delay that a test has set for the fetches of that partition.
 
-                All fetchers of this broker share the mapping, so that the changes remain when the leader changes.
+        All fetchers of this broker share this mapping, so that the entries remain in effect when the leader changes.
         """
         self._cut_links: set[int] = set()
         """The ids of brokers whose link to this broker a test has cut, so that this broker fetches nothing from them."""

@@ -153,7 +153,7 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """(time in ms when this replica was created, total bytes appended to the partition by then). `bytes_in_rate` measures from here."""
+        """(time in ms when this replica was created, bytes appended to the partition before that time). `bytes_in_rate` measures from then on."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
@@ -249,7 +249,7 @@ class Partition:
         self.changed()
 
     def follower_fetched(self, follower_id: int, offset: int, log_start_offset: int, now_ms: int) -> None:
-        """Record that a follower fetched from `offset` on, which shows that it has all records before `offset`.
+        """Record that a follower fetched from `offset` on. This shows that the follower has all records before `offset`.
 
         May advance the high watermark, and may add the follower to the ISR. log_start_offset: where the follower's log starts.
         """
@@ -295,7 +295,7 @@ class Partition:
     def delete_records_before(self, offset: int) -> int:
         """Raise this leader's log start to `offset` for DeleteRecords (KIP-107). An `offset` of -1 stands for the high watermark.
 
-        Returns `offset`, or the high watermark if it was -1. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION
+        Returns `offset`, or the high watermark if `offset` is -1. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION
         (44) if the topic is only compacted, OFFSET_OUT_OF_RANGE (1) for an offset below 0 or above the high watermark, KAFKA_STORAGE_ERROR (56) if
         the new log start cannot be persisted.
         """
@@ -320,7 +320,7 @@ class Partition:
         return meant
 
     def low_watermark(self) -> int:
-        """Return the smallest log start offset of all live replicas; -1 until every live follower has reported its own (`lowWatermarkIfLeader`)."""
+        """Return the smallest log start of all live replicas; -1 until every live follower has reported its log start (`lowWatermarkIfLeader`)."""
         starts = [f.log_start_offset for i, f in self.followers.items() if self._is_alive(i)]
         return min([self.log.log_start_offset, *starts])
 

@@ -192,7 +192,7 @@ class ReplicaManager:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Return the names of topics of which this broker has replicas. While the broker is stopped, some of them may have been deleted."""
+        """Return the names of topics of which this broker has replicas. While the broker is stopped, some of these topics may have been deleted."""
         return tuple(self._by_topic)
 
     def refresh_limits(self, image: Image) -> None:

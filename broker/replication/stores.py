@@ -85,9 +85,10 @@ class Stores:
         return None if self._shelf is None else self._shelf.path
 
     def volume(self) -> tuple[int, int]:
-        """Return (total bytes, usable bytes) of the place that stores the records (AD-49).
+        """Return (total bytes, usable bytes) of the storage for records (AD-49).
 
-        This is the file system of the data directory or, without one, the memory for records. Both numbers are -1 if the file system cannot be read.
+        The storage is the file system of the data directory or, without a data directory, the memory for records. Both numbers are -1 if the file
+        system cannot be read.
         """
         if self._shelf is not None:
             return self._shelf.volume()

@@ -50,8 +50,8 @@ def request_percent(exchange: Exchange) -> float:
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
     """Charge any request except a client's fetch to the client's quotas.
 
-    outcome: the result of the handler, which names the quotas to charge. forced: a test's rule whose throttle time replaces the one computed from
-    the quotas; None if no rule matches the request.
+    outcome: the result of the handler, which names the quotas to charge. forced: a test's rule whose throttle time replaces
+    the throttle time of the quotas; None if no rule matches the request.
     """
     quotas = exchange.node.quotas
     produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
@@ -84,8 +84,8 @@ def charge_produce(
 ) -> Charged:
     """Charge a Produce request: first the bytes of header and body (Q-11), then the request time.
 
-    With acks=0 only the bytes are charged (T-3); the time counts as exempt (Q-15). If both quotas are exceeded, the longer throttle time applies; if
-    the two times are equal, that of the request quota. request_percent: handler time in percent of one second of one thread.
+    With acks=0 only the bytes are charged (T-3); the time counts as exempt (Q-15). If both quotas are exceeded, the longer throttle time applies. If
+    the two times are equal, the request quota is reported as exceeded. request_percent: handler time in percent of one second of one thread.
     """
     bytes_ms = quotas.produce.record(user, client_id, request_bytes, now_ms)
     if acks == 0:
@@ -123,7 +123,8 @@ def charge_mutations(
 ) -> Charged:
     """Charge the handler time of a request that has taken tokens of the controller mutation quota (Q-18).
 
-    Of the throttle times of the mutation quota and the request quota, the longer one applies; if they are equal, that of the request quota.
+    The longer of the two throttle times, that of the mutation quota and that of the request quota, applies. If they are equal, the request quota is
+    reported as exceeded.
 
     mutations: the tokens that the request has taken, and the throttle time that they cause. request_percent: the handler time in percent of one
     second of one thread.
@@ -180,7 +181,8 @@ def charge_fetch(
     """Charge a client's fetch. If the client is throttled, the response is sent without data, so the response's bytes are uncharged (T-4, Q-13).
 
     The client is charged for the data when it fetches the data again. The throttle time is computed as if the data were sent, as in KIP-219. Request
-    time is charged first, then bytes. The longer of the two throttle times applies; if they are equal, that of request time (Q-12, Q-17).
+    time is charged first, then bytes. The longer of the two throttle times applies. If they are equal, the request quota is reported as exceeded
+    (Q-12, Q-17).
 
     response_bytes: 4 plus the size of the encoded body with data. request_percent: the handler time in percent of one second of one thread. forced:
     the throttle from a test's rule, which replaces the computed one; None if no rule matches.
@@ -202,8 +204,7 @@ def charge_fetch(
 def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> None:
     """Charge the response to a follower's fetch to the leader's replication quota (R-5).
 
-    reply, frame: the response, decoded and encoded. The charge is 4 bytes plus the size that the response would have with only its throttled
-    partitions.
+    reply, frame: the response, decoded and encoded. The charge is 4 bytes plus the size of a response that contains only the throttled partitions.
     """
     quota = exchange.node.replicas.leader_quota
     if quota.active:
@@ -211,7 +212,7 @@ def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> N
 
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
-    """Return the size in bytes that a Fetch response would have with only its throttled partitions: 4 bytes plus the size of its body.
+    """Return the size in bytes of a Fetch response that contains only the throttled partitions of this one: 4 bytes plus the size of the body.
 
     message, frame: the response, decoded and encoded. quota: the replication quota, which lists the throttled partitions.
     """

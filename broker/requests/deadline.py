@@ -7,6 +7,6 @@ from kafkaproto.error_codes import ErrorCode
 
 
 def check_timeout(timeout_ms: int) -> None:
-    """Raise KafkaError REQUEST_TIMED_OUT (7) if the timeout is 0 or less: such a deadline passes before the controller handles the request."""
+    """Raise KafkaError REQUEST_TIMED_OUT (7) if the timeout is 0 or less: its deadline has passed before the controller handles the request."""
     if timeout_ms <= 0:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)

@@ -72,7 +72,7 @@ class Delayed:
         self.complete(lambda: build_at(now_ms), now_ms)
 
     def complete(self, build: Build, now_ms: int) -> None:
-        """Complete the delayed request with the outcome (such as a reply) that `build` returns. Does nothing if it is complete or abandoned."""
+        """Complete the request with the outcome (such as a reply) that `build` returns. Does nothing if the request is complete or abandoned."""
         if self.done:
             return
         self._forget()

@@ -54,7 +54,7 @@ class Peer(Protocol):
 class Exchange:
     """One request and its response.
 
-    size_bytes: the size of header and body without the 4-byte length, as the produce quota charges it (Q-11). now_ms: when the broker
+    size_bytes: the size of header and body without the 4-byte length; the produce quota charges these bytes (Q-11). now_ms: when the broker
     handles the request, or when it resumed the request after a wait.
     """
 

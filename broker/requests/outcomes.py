@@ -39,7 +39,7 @@ class Reply:
 
 @dataclass(slots=True)
 class NoReply:
-    """The outcome of a Produce with acks=0, which gets no response (P-14). close: whether the request failed, which closes the connection (T-12)."""
+    """The outcome of a Produce with acks=0, which gets no response (P-14). close: True if it failed, so that the connection is closed (T-12)."""
 
     close: bool = False
     charge: Charge = Charge.PRODUCE
@@ -50,8 +50,8 @@ class FetchReply:
 
     message: the response, with its records and without a session id. session: the fetch session; None if the request failed before its session was
     known. results: (key of the partition in the session, result of the read) for each partition. read: a function that is called when the response is
-    sent. For a client's fetch, it reports the fetch to observers; for a follower's fetch, it records the high watermarks that the follower gets. Its
-    argument is True if the response has its records, False if they were removed because the client is throttled.
+    sent. For a client's fetch, the function reports the fetch to observers; for a follower's fetch, it records the high watermarks that the follower
+    gets. The argument of the function is False if the records were removed because the client is throttled, otherwise True.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")

@@ -38,9 +38,10 @@ class UndeliverableBatch(NamedTuple):
 def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: object) -> None:
     """Raise the event "undeliverable" if the response to a throttled fetch is larger than the client's quota allows in any window.
 
-    The event is raised once for each client id and partition, and again after a quota changed. message: the response, from which the broker removes
-    the records before it is sent. reason: why the client is throttled. The event's facts are client_id, topic, partition, response_bytes, quota
-    (bytes per second), largest_bytes (the largest response that the quota allows) and window_ms (the longest time over which the rate is measured).
+    The event is raised once for each client id and partition, and again after a quota changed. message: the response, whose records the broker
+    removes before it sends the response. reason: why the client is throttled. The event's facts are client_id, topic, partition, response_bytes,
+    quota (bytes per second), largest_bytes (the largest response that the quota allows) and window_ms (the longest time over which the rate is
+    measured).
     """
     node = exchange.node
     if node.events.noted is None or type(reason) is not ThrottleReason or reason.quota != FETCH:
@@ -70,7 +71,7 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
 
 
 def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
-    """For each partition with records in the response, forget the batch that the client could not fetch because of its quota.
+    """For each partition with records in the response, forget the batch that the client's quota did not allow before.
 
     exchange: the Fetch request. message: the response, which is sent with its records. Later batches of these partitions cause no new warning.
     """
@@ -84,7 +85,7 @@ def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
 def undeliverable_now(node: Node) -> Iterator[Mapping[str, Any]]:
     """Yield the details of each batch that a client of one broker still cannot fetch, as the event "undeliverable" reported them.
 
-    Omits batches that were deleted, batches reported before the quotas changed, and partitions that the client has fetched since.
+    Omits batches that were deleted, batches that were reported before a quota changed, and batches of partitions that the client has fetched since.
     """
     for batch in node.quotas.fetch.undeliverable.values():
         if batch is not None and _is_in_the_log(node, batch):

@@ -22,7 +22,7 @@ class Verification(NamedTuple):
     """The result of a verification.
 
     errors: an error code for each partition, 0 for none. ended: partitions whose batches the leader must reject (TX-30). In these partitions the
-    transaction was already open, so they needed no verification. But the transaction ended while the coordinator verified the other partitions.
+    transaction was already open, so that they needed no verification, but it ended while the coordinator verified the other partitions.
     """
 
     errors: Mapping[PartitionKey, int]
@@ -38,12 +38,12 @@ def verify(
     *,
     adds: bool,
 ) -> None:
-    """Check that a producer's transaction contains partitions, or add the missing ones.
+    """Check that a producer's transaction contains the given partitions, or add the missing partitions to it.
 
     A partition that this broker does not lead gets error NOT_LEADER_OR_FOLLOWER (6). producer: (transactional id, producer id, epoch). sequences:
     maps each partition, which must exist, to the first sequence number of its batch. adds: True if the producer uses transaction version 2, so that
     missing partitions are added; False to check only. done: a function that is called with the result and the current time (ms), at once or when the
-    coordinator has responded. It is not called if the broker stops before the response.
+    coordinator has responded. `done` is not called if the broker stops before the response.
     """
     transactional_id, producer_id, epoch = producer
     errors: dict[PartitionKey, int] = {}

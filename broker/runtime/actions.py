@@ -34,7 +34,7 @@ class ActionQueue:
     def run(self, now_ms: int) -> None:
         """Run all queued functions.
 
-        If one raises, the exception is logged and the others still run, so that a failure affects nothing else (W-8). A call while the queue
+        If a function raises, the exception is logged and the other functions still run (W-8). A call while the queue
         is running does nothing.
         """
         if self._running:

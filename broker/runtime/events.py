@@ -51,7 +51,7 @@ class Observer:
         """Handle the event that the client or the broker closed a connection. why: the reason as text."""
 
     def bytes_received(self, connection: Any) -> None:
-        """Handle the event that bytes of a client are in the buffer of its connection. They have not been split into frames yet."""
+        """Handle the event that bytes from a client are in the buffer of its connection. The bytes have not been split into frames yet."""
 
     def request_refused(self, broker_id: int, peer: Any, frame: memoryview, why: str, now_ms: int) -> None:
         """Handle the event that a request gets no response and its connection is about to be closed.
@@ -93,9 +93,9 @@ class Observer:
         """
 
     def throttle_ended(self, connection_id: int, now_ms: int) -> None:
-        """Handle the event that a throttle is over, because its time has passed or its connection closed.
+        """Handle the event that a throttle is over, because the throttle time has passed or the connection closed.
 
-        After its time has passed, the broker reads the connection again, or sends the response that it held back (releases before 2.0).
+        After the throttle time, the broker reads from the connection again, or sends the response that it held back (releases before 2.0).
         """
 
     def response_built(self, exchange: Any, message: Any) -> None:

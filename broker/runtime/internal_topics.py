@@ -1,4 +1,4 @@
-"""What the group and the transaction coordinator share: the form of records in internal topics, and the errors after a failed append.
+"""Code that the group and the transaction coordinator share: the interface of a record in internal topics, and the errors after a failed append.
 
 This module does not depend on groups, transactions or the log.
 """

@@ -50,7 +50,7 @@ class Timers:
         return timer
 
     def earliest_entry_ms(self) -> int | None:
-        """Return a lower bound of the next deadline at low cost: the time of the earliest entry in the heap, None if the heap is empty.
+        """Return, at low cost, a time that is not after the next deadline: that of the earliest entry in the heap; None if the heap is empty.
 
         The entry may belong to a cancelled timer, so the next deadline may be later.
         """

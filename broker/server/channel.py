@@ -2,8 +2,8 @@
 
 A response consists of bytes and file ranges, which are parts of the files of a log. Small responses are sent in one write. If a file range has 64 KiB
 or more, or all file ranges together have more than 1 MiB, a task sends the response in parts. It sends file ranges of 64 KiB or more with sendfile,
-if that is enabled. While the task runs, nothing else writes to the socket. To close the connection during that time, the channel cancels the task and
-then aborts the transport. This module does not depend on Kafka requests.
+if that is enabled. While the task runs, nothing else writes to the socket. To close the connection while the task runs, the channel cancels the task
+and then aborts the transport. This module does not depend on Kafka requests.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class Channel(asyncio.BufferedProtocol):
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
     """Return whether a response must be sent in parts. buffers: the response, as bytes and file ranges in order.
 
-    This is necessary if it has a large file range, or so many small file ranges that a copy of all of them would take too much memory.
+    A response must be sent in parts if it has a large file range, or so many small file ranges that copies of all of them would take too much memory.
     """
     ranges = [len(b) for b in buffers if type(b) is FileRange]
     return bool(ranges) and (max(ranges) >= SENDFILE_FROM_BYTES or sum(ranges) > COPY_BYTES)

@@ -96,7 +96,7 @@ class BrokerLoop:
             self.leave(now_ms)
 
     def opened(self, channel: Socket) -> None:
-        """Record that a channel was opened, so that the method `closed` waits for the end of this channel."""
+        """Record that a channel was opened. The method `closed` then waits until this channel has released its socket."""
         self._channels.add(channel)
         self._all_closed.clear()
 

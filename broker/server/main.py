@@ -31,9 +31,9 @@ from kafkaproto.broker.server.start_report import TopicOption, create_topics, lo
 _SIZE = re.compile(r"(\d+)([KMG]?)\Z", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 GC_THRESHOLD = 50_000
-"""The number of object allocations between two runs of the garbage collector.
+"""The garbage collector runs when the number of container objects has grown by this number since its last run.
 
-With Python's default the collector takes more than half of the decoding time, although hardly any garbage here is cyclic.
+With Python's default, the collector takes more than half of the time for decoding messages, although it finds hardly any cyclic garbage.
 """
 
 SETTINGS_HELP = """Settings:

@@ -201,7 +201,7 @@ class Server(Observer):
                 await self._serve(node)
 
     async def settled(self) -> None:
-        """Wait until listeners that are being opened are open. Raises ConfigError if a port was taken meanwhile."""
+        """Wait until listeners that are being opened are open. Raises ConfigError if another process has started to use a port."""
         opening, self._opening = self._opening, []
         await asyncio.gather(*opening)
 
@@ -229,7 +229,7 @@ class Server(Observer):
 def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
     """Return a context manager for opening a listener: it replaces an OSError by a ConfigError that names the broker and the address.
 
-    port: the port to open, which can differ from the port of `listener`. The host is that of `listener`.
+    port: the port to open, which can differ from the port of `listener`. The error names the host of `listener` and this port.
     """
     try:
         yield

@@ -101,7 +101,7 @@ def _matching(table: Mapping[str, Setting], pattern: str) -> list[Setting]:
 
 
 def row(setting: Setting) -> tuple[str, ...]:
-    """Return the table cells for one setting: its name, type, when it can change, its effect, default, and allowed values (or why it is refused)."""
+    """Return the table cells for one setting: name, type, when it can change, effect, default, allowed values (and why others are refused)."""
     default = "(none)" if setting.default_text is None else setting.default_text or '""'
     effect = "refused" if setting.refusal else "acts" if setting.acts else "none"
     allowed = str(setting.refusal) if setting.refusal else _allowed(setting)

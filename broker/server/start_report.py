@@ -24,7 +24,7 @@ from kafkaproto.releases import versions
 logger = logging.getLogger("kafkaproto")
 
 MOST_LINES = 20
-"""The maximum number of brokers, and of topics, that the start report lists. If there are more, a last line gives the number of the others."""
+"""The maximum number of brokers, and of topics, that the start report lists. If there are more, a further line says how many are not listed."""
 NOT_SERVED = {"share groups": ApiKey.SHARE_GROUP_HEARTBEAT, "streams groups": ApiKey.STREAMS_GROUP_HEARTBEAT}
 """Maps each kind of group that this broker lacks (KIP-932, KIP-1071) to the key of one of its APIs.
 
@@ -152,7 +152,7 @@ def _shape(topic: Topic) -> str:
 def _records(cluster: Cluster, topics: Sequence[Topic]) -> str:
     """Return the number of records in the topics as text for the start report, such as "3 records".
 
-    It begins with "up to" if a topic is compacted: the number is computed from offsets, and compaction removes records.
+    The text begins with "up to" if a topic is compacted: the number is computed from offsets, and compaction removes records.
     """
     count = 0
     is_exact = True

@@ -28,7 +28,7 @@ Fewer writes are faster: each one releases the GIL (Python's interpreter lock), 
 """
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1
-"""The pause in seconds after which the thread writes all entries that were queued meanwhile.
+"""The pause in seconds after which the thread writes all entries that were queued during the pause.
 
 If the thread wrote each entry separately, it would compete with the event loop for the GIL at every write.
 """

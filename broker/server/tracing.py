@@ -25,7 +25,7 @@ RECORDED = (
 
 
 TOGETHER = 64
-"""The number of collected entries at which they are encoded, all in one go. Fewer entries are encoded, too, after about 0.05 seconds."""
+"""When this number of entries is collected, all are encoded in one go. After about 0.05 seconds, fewer entries are encoded, too."""
 WAIT_S = 0.05
 
 

@@ -73,8 +73,8 @@ class Instance:
 
     version: the cluster's `client_metrics_version`, which counts changes to subscriptions, at the time when this client's subscription was computed.
     If the cluster's number has risen since, a new object replaces this one. connection_id: the connection whose request created this object.
-    requested_ms: when the client last requested the subscription. pushed_ms: when the client last pushed metrics. A request or push that comes too
-    early does not change these times.
+    requested_ms: when the client last requested the subscription. pushed_ms: when the client last pushed metrics. A request or push before the push
+    interval has passed changes neither time.
     """
 
     client_instance_id: bytes
@@ -187,7 +187,7 @@ class TelemetryInstances:
         return 0
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop every client whose `Instance` was created by a request of this connection. Before Kafka 4, clients stay until they expire."""
+        """Drop every client whose `Instance` a request of this connection created. Before Kafka 4, do nothing: clients stay until they expire."""
         if self._is_release_4:
             gone = [key for key, instance in self._instances.items() if instance.connection_id == connection_id]
             for key in gone:
@@ -196,8 +196,8 @@ class TelemetryInstances:
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
         """Return the `Instance` of a client, and extend its expiry. Creates a new one if the client has none, or only an expired one.
 
-        key: the client instance id. If a subscription to client metrics has changed since the `Instance` was created, a new one replaces it. The new
-        one has a newly computed subscription, `connection_id`, and the attributes of the replaced one. attributes: used only if nothing is replaced.
+        key: the client instance id. If a subscription to client metrics has changed since the `Instance` was created, it is replaced: the new
+        `Instance` has a newly computed subscription, `connection_id` and the old attributes. attributes: used if there is no old `Instance`.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)
@@ -227,7 +227,7 @@ class TelemetryInstances:
         return Instance(key, attributes, connection_id, version, subscription_id, metrics, interval_ms)
 
     def _new_id(self) -> bytes:
-        """Return a random client instance id that no client has. As in Kafka, its text does not begin with a dash."""
+        """Return a random client instance id that no client has. As in Kafka, the id as text does not begin with a dash."""
         while True:
             new_id = UUID(int=self._rng.getrandbits(128), version=4).bytes
             if new_id not in self._instances and not text_of(new_id).startswith("-"):

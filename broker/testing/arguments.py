@@ -55,7 +55,7 @@ def check_choice(name: str, value: object, allowed: Collection[str], example: st
 
 
 def unknown(name: str, value: object, what: str, known: Collection[str], most: int = 10) -> ValueError:
-    """Return the error for a name that does not exist. Its message contains the most similar known name, or else the first `most` known names.
+    """Return the error for a name that does not exist. The message contains the most similar known name, or else the first `most` known names.
 
     name: the argument that has the value. value: the unknown name. what: what the argument must be, such as "the id of an existing group".
     """
@@ -79,7 +79,7 @@ def check_mapping(name: str, value: object, example: str) -> None:
 def check_function(name: str, value: object) -> None:
     """Raise TypeError unless `value` is callable. name: the argument that has the value, for the error message.
 
-    A coroutine function is rejected too, because its result, a coroutine, always counts as true.
+    A coroutine function is rejected, too, because a coroutine, the result of its call, is always true.
     """
     if inspect.iscoroutinefunction(value):
         raise TypeError(f"{name} must be a plain function (got the coroutine function {value.__qualname__})")

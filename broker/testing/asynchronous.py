@@ -58,7 +58,7 @@ class AsyncClock:
 
 
 class AsyncTestCluster(Handle):
-    """A cluster in the running event loop, made by `async_cluster()`. Methods that wait are coroutines; the others act at once.
+    """A cluster in the running event loop, made by `async_cluster()`. Methods that wait are coroutines; all other methods act at once.
 
     It runs from `start` to `stop`, in an `async with` block, or during each call of a coroutine function that it decorates.
     """

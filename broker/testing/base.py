@@ -44,7 +44,7 @@ class Base(ABC):
 
     @property
     def has_started(self) -> bool:
-        """Return whether the cluster has started at least once. True also after it has stopped."""
+        """Return whether the cluster has started at least once. The result stays True after the cluster has stopped."""
         return self._server is not None
 
     def _running_server(self) -> Server:

@@ -84,7 +84,7 @@ class BrokerHandle:
         self._cluster.run_in_loop(lambda: self._cluster.state.stop_broker(self.broker_id))
 
     def start(self) -> None:
-        """Start the broker again, on the same ports with the same logs; it catches up with the leaders."""
+        """Start the broker again, on the same ports and with the same logs. Its replicas catch up with the leaders."""
         self._cluster.run_in_loop(lambda: self._cluster.state.start_broker(self.broker_id))
 
     def cut_link(self, leader: int, cut: bool = True) -> None:

@@ -91,7 +91,7 @@ class GroupSeen(NamedTuple):
 
 
 def group_ids(cluster: Cluster) -> list[str]:
-    """Return the ids of all groups, also of those whose creation is not replicated yet. The groups of one coordinator follow each other."""
+    """Return the ids of all groups, also of those whose creation is not replicated yet. The ids are listed coordinator by coordinator."""
     return [group.group_id for node in cluster.nodes if node.has_groups for group in node.groups.groups]
 
 

@@ -63,7 +63,7 @@ class GroupMethods(Base):
     def rebalances(self, group_id: str) -> list[RebalanceSeen]:
         """Return the last 100 rebalances of a group, oldest first, each with its causes. A deleted group keeps its rebalances.
 
-        Raises ValueError, which names the existing groups, if the group does not exist and has never existed.
+        Raises ValueError, which names the existing groups, for a group that has never existed.
         """
 
         check_text("group_id", group_id, "readers")

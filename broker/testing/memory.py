@@ -39,8 +39,8 @@ class Answered:
 class VirtualCluster:
     """A cluster whose time stands still until `advance`. `connect` returns clients. Its addresses are invented, because it opens no sockets.
 
-    clock: None for a new clock. To open the data directory of an earlier cluster, pass the clock of that cluster, so that time goes on from there.
-    options: further arguments of `Cluster`.
+    clock: None for a new clock. To open the data directory of an earlier cluster, pass the clock of that cluster, so that time continues. options:
+    further arguments of `Cluster`.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class VirtualCluster:
         self._soon.append(client)
 
     def fail(self, error: Exception) -> None:
-        """Make the test fail with an error that a broker connection raised. A real broker only logs such an error."""
+        """Make the test fail with an error that was raised in a broker's connection. A real broker only logs such an error."""
         self._failed.append(error)
 
 

@@ -46,7 +46,7 @@ class Options(TypedDict, total=False):
     """Clock of the cluster: "jump" (the default: wall time that `clock.advance` moves forward), "manual" (stands still until `advance`) or "system".
     """
     semantics: Semantics
-    """Which behaviour to emulate where Kafka differs from its KIPs: "kip" (the default, as the KIPs say) or "kafka" (as Kafka does it)."""
+    """Behaviour where Kafka's code differs from the KIPs: "kip" (the default: that of the KIPs) or "kafka" (that of Kafka's code)."""
     release: str
     """Kafka release whose behaviour the brokers emulate, from "0.9" to "4.2" (default: "3.9")."""
     profile: str

@@ -132,7 +132,7 @@ def produce(
     given: values, (key, value) pairs or NewRecords. partition: None to choose one by key as Kafka's clients do, and round-robin for records without
     a key. compression: the codec with which the batches are compressed. Raises TypeError for an invalid record, and KafkaError, for example
     UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is false. In both cases nothing is written. Only
-    KAFKA_STORAGE_ERROR (the store is full) is raised later, when earlier batches are already written.
+    KAFKA_STORAGE_ERROR (the store is full) can be raised after some batches have been written.
     """
     made = [as_record(record, cluster.actions.now_ms, f"values[{i}]") for i, record in enumerate(given)]
     known = cluster.controller.image.topics.get(topic)

@@ -36,7 +36,7 @@ class StoredRecord:
 
 
 def unknown_topic(cluster: Cluster, topic: str) -> KafkaError:
-    """Return the error for an unknown topic, which lists the existing topics."""
+    """Return the error for an unknown topic. The error lists the existing topics."""
     existing = ", ".join(sorted(cluster.controller.image.topics)) or "none"
     return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic}. Existing topics: {existing}.")
 

@@ -70,7 +70,8 @@ class TestCluster(Handle):
     """A cluster in a thread, made by `cluster()`. Any thread may call its methods.
 
     A condition of `wait_for` may call only methods that read. The cluster runs from `start` to `stop`, in a `with` block, or during each call of a
-    function that it decorates. `async with` runs the same cluster in the running event loop instead and gives an `AsyncTestCluster`.
+    function that it decorates. In an `async with` block, a cluster with the same arguments runs in the running event loop; the block gets an
+    `AsyncTestCluster`.
     """
 
     __test__ = False  # pytest: not a test class

@@ -47,7 +47,7 @@ class TransactionSeen(NamedTuple):
     timeout_ms: int
     """The `transaction.timeout.ms` of the producer."""
     started_ms: int
-    """When the last transaction started, in ms of the cluster's clock; -1 if none has started (from 4.0 on: since the last InitProducerId)."""
+    """When the last transaction started, in ms of the cluster's clock; -1 if none has started. From 4.0 on, InitProducerId sets it to -1, too."""
     coordinator: int
     """The id of the broker that coordinates the transactional id."""
 

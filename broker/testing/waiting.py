@@ -12,7 +12,7 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""The maximum number of consecutive checks of a `wait_for` condition, if each check causes the next one. Then the wait fails with RuntimeError.
+"""The maximum number of consecutive checks of a `wait_for` condition if each check causes the next one. After that, the wait fails with RuntimeError.
 
 A check causes another check if the condition causes an event. Without a limit, a condition that changes the cluster would be checked forever. A
 condition that only reads may cause a few events, too: before a read, the cluster may run timers that are due.
@@ -103,7 +103,7 @@ def end_waits(events: Events) -> None:
 def timed_out(timeout_s: float, instead: str, requests: str) -> TimeoutError:
     """Return the error for a wait that timed out.
 
-    timeout_s: how long the wait lasted, in seconds. instead: the current state as text, with which the message begins. requests: the last requests,
-    one per line.
+    timeout_s: how long the wait lasted, in seconds. instead: the beginning of the message, a text that describes the current state. requests: the
+    last requests, one per line.
     """
     return TimeoutError(f"{instead} within {timeout_s} s; last requests:\n{requests or '(none)'}")

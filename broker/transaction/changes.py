@@ -1,6 +1,6 @@
 """A change of a transactional id, as observers receive it.
 
-It has a module of its own, so that observers can import it without importing the transaction coordinator.
+The class has a module of its own, so that observers can import the class without importing the transaction coordinator.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ONGOING = "Ongoing"
 
 
 class Cause(StrEnum):
-    """Why a transactional id changed. The completion of a transaction has the same cause as its commit or abort."""
+    """Why a transactional id changed. The completion of a transaction has the same cause as the commit or abort that it completes."""
 
     INITIALISED = "the producer got a new epoch"
     ADDED = "partitions were added"

@@ -1,4 +1,4 @@
-"""The end of transactions: first a marker in each of their partitions, then the completed state in `__transaction_state` (TX-39, TX-49).
+"""The end of a transaction: first a marker in each of its partitions, then the completed state in `__transaction_state` (TX-39, TX-49).
 
 Corresponds to Kafka's `TransactionMarkerChannelManager`. This module does not know how markers reach their partitions.
 """

@@ -215,8 +215,8 @@ class TransactionCoordinator:
     def end(self, request: EndRequest, now_ms: int, reply: ProducerReply, cause: Cause = Cause.ENDED) -> None:
         """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39).
 
-        cause: why the transaction ends, for the journal. The argument is ignored if a newer producer or a timeout has raised the epoch in order to
-        abort the transaction; then the journal names that reason.
+        cause: why the transaction ends, for the journal. `cause` is ignored if a newer producer or a timeout has raised the epoch in order to abort
+        the transaction: the journal then names the newer producer or the timeout.
         """
         try:
             if not request.transactional_id:
@@ -268,7 +268,7 @@ class TransactionCoordinator:
     # Periodic checks
 
     def abort_timed_out(self, now_ms: int) -> int | None:
-        """Abort every transaction that is open for longer than its timeout (TX-58).
+        """Abort every transaction that has been open for longer than its timeout (TX-58).
 
         Returns the time in ms of the next timeout, None if there is none. The next check repeats an abort that cannot be stored.
         """
@@ -341,8 +341,8 @@ class TransactionCoordinator:
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
     """Return whether the producer id in an InitProducerId request is acceptable (TX-12).
 
-    The current producer id is acceptable with any epoch. The previous one is acceptable with the last epoch that a producer can get. If no epoch was
-    given out for the transactional id yet, each producer id is acceptable. data: the stored state of the transactional id. producer_id, epoch: the
+    The current producer id is acceptable with any epoch. The previous producer id is acceptable only with the last epoch that a producer can get. If
+    the transactional id has no epoch yet, any producer id is acceptable. data: the stored state of the transactional id. producer_id, epoch: the
     values in the request.
     """
     if data.epoch == NO_EPOCH or producer_id == data.producer_id:

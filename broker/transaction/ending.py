@@ -47,8 +47,8 @@ def _check_end_with_new_epoch(transaction: Transaction, request: EndRequest) -> 
     """Return True if a request of transaction version 2 must end a transaction, False if it repeats a request that has already ended it (TX-38).
 
     Raises KafkaError if the request is not allowed. While a transition is pending, the error is CONCURRENT_TRANSACTIONS (51), even if the producer id
-    or epoch does not match, because the producer may already use the id and epoch that the transition sets. A pending transition that shuts out the
-    producer (`Transaction.is_fencing`) does not cause this error.
+    or epoch does not match, because the request may already contain the id and epoch that the transition sets. A pending transition that shuts out
+    the producer (`Transaction.is_fencing`) does not cause this error.
     """
     _check_pending(transaction)
     data = transaction.data

@@ -25,7 +25,7 @@ class PeriodicCheck:
         self._at_ms = 0
 
     def expect(self, due_ms: int, now_ms: int) -> None:
-        """Set the timer for the first regular check at or after `due_ms` that is not in the past. A timer already set for an earlier check stays.
+        """Set the timer for the first regular check that is not before `due_ms` and not before now. A timer already set for an earlier check stays.
 
         due_ms: when the next transaction times out or the next id expires. now_ms: the current time.
         """

@@ -50,7 +50,7 @@ class TransactionStore:
     """The transactional ids whose partition of the transaction topic this broker leads.
 
     loaded: called with (transactions, current time in ms) when a partition was loaded. unloaded: called with the transactions of a partition that
-    another broker leads now. changed: called with (transaction, state before, current time in ms) after each stored transition.
+    another broker leads now. changed: called with (transaction, state before the transition, current time in ms) after each stored transition.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class TransactionStore:
         self._append(transaction, None, now_ms, written)
 
     def change(self, led: Mapping[int, int], partition_count: int, now_ms: int) -> None:
-        """Handle a change of the partitions that this broker leads: load the new ones, and unload those that it no longer leads.
+        """Handle a change of the partitions that this broker leads: load new partitions, and unload those that it no longer leads.
 
         A partition whose leader epoch has changed is loaded again. led: maps each partition that this broker leads to its leader epoch.
         partition_count: how many partitions the transaction topic has; 0 if the topic does not exist.

@@ -63,9 +63,9 @@ class TransactionData(NamedTuple):
 
     epoch: the current epoch of the producer. last_epoch: the epoch before `epoch`, with which a producer may repeat its request; -1 if there is
     none, or if the data was read from the log. previous_producer_id: the producer id before the last transition. next_producer_id: the id that
-    follows when the epochs of the producer id are exhausted, otherwise -1. partitions: the partitions in the transaction. start_ms: when the
-    transaction started, -1 for none. update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2
-    (KIP-890).
+    replaces the producer id when the epochs of the producer id are exhausted; -1 if they are not exhausted. partitions: the partitions in the
+    transaction. start_ms: when the transaction started, -1 for none. update_ms: when the state last changed. client_version: the transaction version
+    of the producer, 0 to 2 (KIP-890).
     """
 
     producer_id: int
@@ -101,7 +101,7 @@ class Transaction:
 
     coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created. cause: why the id was changed last, for the
     journal (the list of requests, throttles and state changes that tests read). has_failed_fence: True if the epoch was raised to shut out a
-    producer, but the raised epoch could not be stored; the next attempt then does not raise it once more (TX-17).
+    producer, but the raised epoch could not be stored; the next attempt then does not raise the epoch again (TX-17).
     """
 
     __slots__ = (
@@ -121,7 +121,7 @@ class Transaction:
         self.pending: TransactionData | None = None
         self.has_failed_fence = False
         self._without_marker: dict[PartitionKey, None] = {}
-        """The partitions that have no marker yet, while the transaction is being ended. `data.partitions` is then the same dict."""
+        """The partitions that have no marker yet, while the transaction is being ended. During that time, `data.partitions` is the same dict."""
         self.cause = Cause.LOADED
 
     @property
@@ -192,7 +192,7 @@ class Transaction:
     def prepare_partitions(
         self, partitions: Iterable[PartitionKey], now_ms: int, client_version: int
     ) -> TransactionData:
-        """Set the pending state with additional partitions, which starts a transaction if none is open. Returns this state.
+        """Set the pending state with additional partitions. If no transaction is open, this starts one. Returns the pending state.
 
         client_version: the transaction version of the producer.
         """
