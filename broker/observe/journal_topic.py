@@ -11,7 +11,7 @@ throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, 
           the connection; quota: the type of the exceeded quota, such as "Produce"; entity: the clients for which the quota is set; bound: the
           limit; value: the last recorded value; rate: the rate measured over window_ms; the last six are null for a forced throttle)
 fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in the response to the client)
-behind: the fields of `fetched`, for a connected client that lags: it has not fetched since records were produced
+behind:   the fields of `fetched`, for a connected client that lags: it has not fetched since records were produced
 produced: client_id, topic, partition, end_offset (the offset after the last record of the request)
 leader:   topic, partition, leader, leader_epoch
 isr:      topic, partition, isr

@@ -57,7 +57,7 @@ TOPIC_RECORDS = {
     "leader": EVENTS["leader"],
     "isr": EVENTS["isr"],
     "broker": EVENTS["broker"],
-    "dropped": "there was no room for some records; `count` says for how many since the last such record",
+    "dropped": "records were lost because too many waited or could not be appended; `count` says how many since the last such record",
 }
 """Maps the kinds of records in the journal topic to when they are written."""
 EXCHANGE = (
