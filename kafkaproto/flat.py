@@ -323,9 +323,11 @@ def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: RawTags 
     previous = -1
     for tag, value in fields:
         if tag <= previous:
-            raise ValueError(f"tag {tag} occurs twice; give each tag once" if tag >= 0 else f"tag {tag} is negative")
+            if tag < 0:
+                raise ValueError(f"a tagged field has the negative tag {tag}; the lowest tag is 0")
+            raise ValueError(f"two tagged fields have the tag {tag}; give each tag once")
         if tag > 0xFFFFFFFF:
-            raise ValueError(f"tag {tag} is too large: the highest tag is {0xFFFFFFFF}")
+            raise ValueError(f"a tagged field has the tag {tag}, but the highest tag is {0xFFFFFFFF}")
         previous = tag
         out += uvarint(tag)
         out += uvarint(len(value))

@@ -102,7 +102,7 @@ def test_heartbeat_and_commit_after_a_rejected_join_get_group_id_not_found(subje
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_group_forgotten_after_a_rejected_join_restarts_at_epoch_1_with_its_offsets(subject: Subject) -> None:
+def test_group_removed_by_a_rejected_join_starts_again_at_epoch_1_with_old_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}

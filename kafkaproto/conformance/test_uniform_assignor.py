@@ -68,7 +68,7 @@ def test_partitions_that_move_between_different_subscriptions_depend_on_the_rele
 
 @pytest.mark.rule("GN-47")
 def test_heartbeat_for_which_the_assignor_fails_changes_nothing_before_4_0(subject: Subject) -> None:
-    """Before 4.0, the assignor fails if a partition of a topic has moved from one member to another, and one of this topic would move back."""
+    """Before 4.0, the assignor fails if one partition of a topic has moved from member A to member B, and another one would move from B to A."""
     group = ConsumerGroup(subject)
     six, three, two = (group.add_topic(partitions).name for partitions in (6, 3, 2))
     group.enter("B", six, three, two)

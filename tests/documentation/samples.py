@@ -248,7 +248,9 @@ def _value(part: ast.expr) -> str | ast.expr:
 
 
 def _joined(parts: Sequence[str | ast.expr]) -> str:
-    return "".join(map(_shown, parts))
+    return "".join(map(_shown, parts)).replace(
+        "{self.name}: {self.name}: ", "{self.name}: "
+    )  # as the generator's `fail` does
 
 
 def _shown(part: str | ast.expr) -> str:

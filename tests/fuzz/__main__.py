@@ -1,7 +1,7 @@
 """Fuzz the decoders with atheris, starting from the committed corpus.
 
-Inputs that reach new code are minimised and added to the corpus. For a crash, atheris prints the
-file with the bytes, and the exit status is 1.
+Inputs that reach new code are minimised and added to the corpus. For a crash, atheris writes the
+input to a file and prints its path, and the exit status is 1.
 """
 
 from __future__ import annotations
