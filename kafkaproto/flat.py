@@ -322,12 +322,10 @@ def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: RawTags 
     out += uvarint(len(fields))
     previous = -1
     for tag, value in fields:
-        if tag <= previous:
-            if tag < 0:
-                raise ValueError(f"a tagged field has the negative tag {tag}; the lowest tag is 0")
+        if not 0 <= tag <= 0xFFFFFFFF:
+            raise ValueError(f"a tagged field has the tag {tag}; the lowest is 0, the highest {0xFFFFFFFF}")
+        if tag == previous:
             raise ValueError(f"two tagged fields have the tag {tag}; give each tag once")
-        if tag > 0xFFFFFFFF:
-            raise ValueError(f"a tagged field has the tag {tag}, but the highest tag is {0xFFFFFFFF}")
         previous = tag
         out += uvarint(tag)
         out += uvarint(len(value))

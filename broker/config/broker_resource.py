@@ -250,7 +250,7 @@ def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
 
 
 def _endpoints_rejection(name: str, text: str) -> str:
-    """Return the error message for a new value, `text`, of the listener setting `name`: Kafka's for `advertised.listeners`, else our own."""
+    """Return the error that rejects `text` as new value of the listener setting `name`: for `advertised.listeners` Kafka's, else one of our own."""
     if name == _ADVERTISED:
         from kafkaproto.broker.config.rejections import dynamic_rejection
 

@@ -142,7 +142,7 @@ class Runs:
         return Place(run, *find_batch(self.store, begin, run.end, offset))
 
     def ranges(self, offset: int) -> Iterator[tuple[int, int]]:
-        """Yield (start, end) byte positions in the store of the batches from the one that holds `offset` on, end exclusive, in order of offsets."""
+        """Yield the (start, end) byte ranges of the store, in order and end exclusive, with the batch of `offset` and this replica's later ones."""
         if not self._runs or offset >= self._runs[-1].end_offset:
             return
         place = self.locate(offset)

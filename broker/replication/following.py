@@ -152,7 +152,10 @@ class Following:
 
 
 def truncate_to_leader(log: ReplicaLog, leader: ReplicaLog) -> None:
-    """Remove from `log` the records that the leader does not have, epoch by epoch as OffsetForLeaderEpoch reports them (KIP-101, KIP-279)."""
+    """Remove from `log` the records that the leader does not have (KIP-101, KIP-279).
+
+    Compares the end offsets of one leader epoch after another, from the latest down, which a follower of Kafka gets with OffsetForLeaderEpoch.
+    """
     while log.log_end_offset > log.log_start_offset:
         epoch, end = leader.end_offset_for_epoch(log.epochs.latest)
         if epoch < 0:

@@ -357,7 +357,7 @@ class Partition:
             self.following.refetch_soon(self, now_ms)
 
     def bytes_in_rate(self, now_ms: int) -> float:
-        """Return the average bytes per second that producers have written since this replica was created. Only a leader reports this rate."""
+        """Return the average bytes per second that were appended since this replica was created. It is the rate of producers only on a leader."""
         since_ms, before = self.held_from
         return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
 

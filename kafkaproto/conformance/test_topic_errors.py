@@ -49,7 +49,7 @@ def created(subject: Subject, *topics: CreatableTopic, validate_only: bool = Tru
 
 
 def deleted(subject: Subject, *states: DeleteTopicState) -> list[tuple[str | None, bytes, int, str | None]]:
-    """Send DeleteTopics, and return (name, id, error code, message) of each result. The broker may send the results in any order."""
+    """Send DeleteTopics, and return (name, id, error code, message) of each result, sorted, because a broker may send them in any order."""
     results = subject.ask_once(DeleteTopicsRequest(list(states), timeout_ms=10_000), 6).responses
     return sorted(((r.name, r.topic_id, r.error_code, r.error_message) for r in results), key=repr)
 

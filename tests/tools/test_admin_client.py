@@ -96,7 +96,7 @@ def test_comparison_of_admin_client_results_returns_1_difference_for_1_changed_v
     assert len(differences(*results)) == 1
 
 
-def test_admin_client_results_are_equal_even_if_group_coordinators_differ() -> None:
+def test_comparison_of_admin_client_results_ignores_the_coordinators_of_groups() -> None:
     other = copy.deepcopy(GROUP)
     other["describedGroups"]["g"]["coordinator"] = {"id": 2}  # type: ignore[index]
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]
