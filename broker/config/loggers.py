@@ -15,6 +15,8 @@ from kafkaproto.broker.config.dynamic import Change, Operation
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
+RESOURCE = "BROKER_LOGGER"
+"""Kafka's name of this type of config resource."""
 ROOT = "root"
 TOP = "kafkaproto"
 TRACE = 5
@@ -67,8 +69,7 @@ def change_levels(own_id: int, broker: str, changes: Sequence[Change], validate_
 def _check(change: Change) -> None:
     if change.operation in (Operation.APPEND, Operation.SUBTRACT):
         operation = Operation(change.operation).name
-        text = f"{operation} operation is not allowed for the BROKER_LOGGER resource"
-        raise KafkaError(ErrorCode.INVALID_REQUEST, text)
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{operation} operation is not allowed for the {RESOURCE} resource")
     if change.operation not in list(Operation):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if change.name != ROOT and not _existing(change.name):

@@ -246,7 +246,7 @@ class _Result:
         if self._is_pending:
             raise KafkaError(
                 ErrorCode.CONCURRENT_TRANSACTIONS,
-                f"a change of the transactional id {self._id!r} is not replicated yet; try again, or start the brokers that replicate "
+                f"the new state of transactional id {self._id!r} is not replicated yet; try again, or start the brokers that replicate "
                 f"{TRANSACTION_TOPIC}",
             )
         return self
