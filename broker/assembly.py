@@ -101,9 +101,9 @@ def new_config(
 ) -> ClusterConfig:
     """Return the settings of a cluster with `brokers` brokers.
 
-    config: maps "name" or "<broker id>.name" to a value given at start; None for no values. profile: "test" or "kafka" (`profile_defaults`).
-    strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code. release: the emulated release of Kafka. Raises
-    ConfigError if a setting is invalid or names a broker that does not exist.
+    config: the values given at start, by "<setting>" (for all brokers) or "<broker id>.<setting>" (for one broker); None for no values. profile:
+    "test" or "kafka" (`profile_defaults`). strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code. release: the
+    emulated release of Kafka. Raises ConfigError if a setting is invalid or names a broker that does not exist.
     """
     made = ClusterConfig(config, profile_defaults(profile, brokers), strict_kip, release)
     unknown_ids = sorted(i for i in made.static_broker if i >= brokers)
@@ -162,7 +162,8 @@ def new_elections(
 def new_sessions(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> BrokerSessions:
     """Return the component that fences brokers after they have stopped.
 
-    timers: start the fencing of brokers that stop without a controlled shutdown. actions: has the time of the cluster's clock, in ms.
+    After a controlled shutdown, a broker is fenced at once; otherwise `timers` fence it after `broker.session.timeout.ms`. actions: has the time of
+    the cluster's clock, in ms.
     """
     return BrokerSessions(
         controller,
@@ -238,8 +239,8 @@ def attach_observers(
 
     journal: the list of the cluster's requests and events, which tests read. If the journal keeps details of requests (`DetailedJournal`), the
     observer that logs each connection and request (`RequestLog`) is attached, too. release_name: the emulated release, for log messages about refused
-    clients. timers: schedule checks whose result is logged, for example whether a group that a client searched for still does not exist some time
-    later.
+    clients. timers: schedule checks that log their result. For example, after a client has searched for the coordinator of a group that does not
+    exist, such a check logs the client if the group does not exist some time later either.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

@@ -67,12 +67,12 @@ if TYPE_CHECKING:
 class Cluster:
     """A Kafka cluster without sockets.
 
-    brokers: the number of brokers; their ids are 0 to brokers-1. config: maps "name" or "<id>.name" to a value, as on the command line. semantics:
-    what to follow where the KIPs and Kafka's code differ, "kip" or "kafka". profile: "test" for small internal topics and short group delays, "kafka"
-    for Kafka's defaults. memory_bytes: how many bytes of records may be in memory; further records go to temporary files. clock: None for the system
-    clock. data_dir: the folder in which the cluster is stored and from which it is restored; None stores nothing. journal_topic: the topic in which
-    to publish events such as throttles and leader changes; None for no such topic. detailed_journal: whether `journal`, the list of requests and
-    events, also keeps topics, partitions, errors and offsets of requests.
+    brokers: the number of brokers; their ids are 0 to brokers-1. config: maps "<setting>" (for all brokers) or "<broker id>.<setting>" to a value, as
+    on the command line. semantics: what to follow where the KIPs and Kafka's code differ, "kip" or "kafka". profile: "test" for small internal topics
+    and short group delays, "kafka" for Kafka's defaults. memory_bytes: how many bytes of records may be in memory; further records go to temporary
+    files. clock: None for the system clock. data_dir: the folder that stores the cluster and from which it is restored; None stores nothing.
+    journal_topic: the topic in which to publish events such as throttles and leader changes; None publishes none. detailed_journal: whether
+    `journal`, the list of requests and events, also keeps topics, partitions, errors and offsets of requests.
 
     Raises ConfigError or ValueError for an invalid argument, with the allowed values in the message.
     """
@@ -206,7 +206,7 @@ class Cluster:
         self.controller.set_broker(BrokerState(broker_id, node.config["broker.rack"], dict(listeners), node.running))
 
     def stop_broker(self, broker_id: int) -> None:
-        """Stop a broker like a process that ends: its connections close, other replicas become leaders (M-14), its own replicas keep their data."""
+        """Stop a broker, as if its process ended: its connections close, other replicas become leaders (M-14), its replicas keep their data."""
         node = self.nodes[broker_id]
         if not node.running:
             return
@@ -290,7 +290,7 @@ class Cluster:
         """Return the id of the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
 
         Creates the topic on first use. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader.
-        partition_count: the number of partitions among which groups are placed; 0 for all.
+        partition_count: groups are placed only in this many partitions of the topic, from partition 0 on; 0 for all partitions.
         """
         return coordinator_of(group_id, OFFSETS_TOPIC, self.controller, partition_count)
 
@@ -306,7 +306,7 @@ class Cluster:
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """Create a topic on behalf of a client that named a missing topic (M-3).
 
-        mutations: the charge to the client's controller mutation quota, None for none. Raises KafkaError, for example INVALID_TOPIC_EXCEPTION (17).
+        mutations: the controller mutation quota to charge; None to charge no quota. Raises KafkaError, for example INVALID_TOPIC_EXCEPTION (17).
         """
         topic = self.controller.plan_topic(name)
         if mutations is not None:
@@ -366,7 +366,7 @@ class Cluster:
 
 
 def topics_left(cluster: Cluster) -> frozenset[str]:
-    """Return the names of the topics that the previous process left in the data directory. A topic that has been deleted since is still included."""
+    """Return the names of the topics that the data directory contained when this process opened it, even if they have been deleted since."""
     return frozenset() if cluster.persistence is None else cluster.persistence.topics_left
 
 

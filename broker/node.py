@@ -133,7 +133,7 @@ class SharedState(Protocol):
     def coordinator_of(self, group_id: str, partition_count: int = 0) -> int:
         """Return the id of the broker that coordinates a group.
 
-        partition_count: among how many partitions groups are placed; 0 for all. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if there is none.
+        partition_count: how many partitions store groups; 0 for all. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) without a coordinator.
         """
 
     def new_producer_id_block(self) -> int:
@@ -274,7 +274,7 @@ class Node:
     def log_dir(self) -> str:
         """Return the path that this broker reports as its log directory.
 
-        It comes from `log.dirs` or `log.dir`, else from the data directory; without both it does not exist.
+        It is the first folder in `log.dirs`, else in `log.dir`, else the data directory. If none of them is set, the path does not exist on the disk.
         """
         given = next((self.config[name] for name in ("log.dirs", "log.dir") if self.config.is_given(name)), "")
         path = str(given).split(",")[0].strip()
@@ -307,7 +307,7 @@ class Node:
     def refuses_group(self, group_id: str) -> int:
         """Return 0 if this broker coordinates a group, otherwise an error code: NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
 
-        With the profile `test`, creates a missing offsets topic, or returns the error if that fails. With `kafka`, only FindCoordinator creates it.
+        If the offsets topic is missing: with the profile `test`, creates it, or returns the error if that fails; with `kafka`, NOT_COORDINATOR.
         """
         if OFFSETS_TOPIC not in self.image.topics and self.cluster.profile == "test":
             try:

@@ -250,7 +250,10 @@ def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
 
 
 def _endpoints_rejection(name: str, text: str) -> str:
-    """Return the error that rejects `text` as new value of the listener setting `name`: for `advertised.listeners` Kafka's, else one of our own."""
+    """Return the error message that rejects `text` as the new value of the listener setting `name`.
+
+    For `advertised.listeners` it is Kafka's message. For the other listener settings it is this broker's own message.
+    """
     if name == _ADVERTISED:
         from kafkaproto.broker.config.rejections import dynamic_rejection
 

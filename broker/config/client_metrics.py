@@ -30,8 +30,8 @@ PARAMETERS = (
 class Subscription(NamedTuple):
     """A parsed subscription to client metrics.
 
-    metrics: the prefixes of metric names that clients send. patterns: maps an attribute of a client, such as `client_id`, to the regular
-    expression that the whole attribute must match.
+    metrics: prefixes of metric names; a client sends the metrics whose names begin with one of them. interval_ms: the time between two pushes of a
+    client. patterns: maps an attribute of a client, such as `client_id`, to the regular expression that the whole attribute must match.
     """
 
     metrics: tuple[str, ...]
@@ -89,7 +89,10 @@ class SubscriptionResource:
         """Accept the deletion of any setting `name`, even of one that does not exist."""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise KafkaError if the name is empty or the settings `own` are invalid. As in Kafka, the operations are checked first."""
+        """Raise KafkaError if the name of the subscription is empty, or if the settings `own` are invalid.
+
+        own: all settings of the subscription after the change. As in Kafka, call this only after the operations of the request were checked.
+        """
         if not self._name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
         parsed(own, self._cluster.config.release)

@@ -58,9 +58,9 @@ class Source(IntEnum):
 class ClusterConfig:
     """All settings of a cluster's brokers. `for_broker` returns those of one broker.
 
-    static: the settings given at start; maps "name" or "<broker id>.name" to text, as on the command line, or to a number or bool.
-    profile: values that replace Kafka's defaults; every setting given at start overrides them. strict_kip: whether to follow the KIPs and
-    documentation where they differ from Kafka's code (D10). Raises ConfigError for unknown names and invalid values.
+    static: the settings given at start; maps "<setting>" (for all brokers) or "<broker id>.<setting>" (for one broker) to text, as on the command
+    line, or to a number or bool. profile: values that replace Kafka's defaults; every setting given at start overrides them. strict_kip: whether to
+    follow the KIPs and documentation where they differ from Kafka's code (D10). Raises ConfigError for unknown names and invalid values.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ClusterConfig:
         self._dynamic_texts: dict[int, dict[str, str]] = {}
         self.groups: dict[str, dict[str, str]] = {}
         self.client_metrics: dict[str, dict[str, str]] = {}
-        """Maps names of subscriptions to client metrics to their settings, as text."""
+        """Maps the name of each client metrics subscription to the settings of the subscription, as text."""
         self.client_metrics_version = 0
         """How often subscriptions to client metrics have changed. A cache that stores this number is out of date when the number has grown."""
         self._profile = dict(profile or {})
@@ -124,7 +124,7 @@ class ClusterConfig:
             raise ConfigError(f"{min_setting} ({min_ms}) must not be greater than {max_setting} ({max_ms})")
 
     def given(self) -> dict[str, str]:
-        """Return the settings given at start as text, by "name" or "<broker id>.name"."""
+        """Return the settings given at start as text, by "<setting>" (for all brokers) or "<broker id>.<setting>" (for one broker)."""
         return dict(self._given)
 
     def static_texts(self, broker_id: int) -> dict[str, str]:
@@ -138,7 +138,7 @@ class ClusterConfig:
         return texts | {name: self._given[f"{broker_id}.{name}"] for name in self.static_broker.get(broker_id, {})}
 
     def without_effect(self) -> list[str]:
-        """Return those settings given at start that the broker accepts but ignores, as "name" or "<broker id>.name", in the given order."""
+        """Return the settings given at start that the broker accepts but ignores, as "<setting>" or "<broker id>.<setting>", in the given order."""
         settings = {key: self.broker_setting(split_broker(key)[1]) for key in self._given}
         return [key for key, setting in settings.items() if setting.only_dynamic or not setting.acts]
 
@@ -168,7 +168,7 @@ class ClusterConfig:
         """Compute the change that sets `min.insync.replicas` dynamically for all brokers together, and removes it from single brokers.
 
         Kafka's controller makes this change when eligible leader replicas are enabled (KIP-966); this method only computes it. If the setting has no
-        dynamic value for all brokers yet, it gets the value given at start for all brokers, otherwise that of the profile or Kafka's default. Returns
+        dynamic value for all brokers yet, it gets the value given at start for all brokers, else the profile's value, else Kafka's default. Returns
         a dict that has an entry for each broker id (or ALL_BROKERS) whose settings change: all of its dynamic settings after the change, as text.
         """
         changed = {}
@@ -254,7 +254,7 @@ class ClusterConfig:
         return None
 
     def topic_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
-        """Return a topic setting's typed value: the topic's own in `overrides`, otherwise that of broker `broker_id`."""
+        """Return the typed value of a topic setting: the value in `overrides`, which the topic sets itself, otherwise the value of the broker."""
         setting = self.definitions.topic.get(name)
         if setting is None:
             return self.definitions.other.topic[name].default  # this release does not have the setting
@@ -281,7 +281,7 @@ class ClusterConfig:
             del self.client_metrics[name]
 
     def group_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
-        """Return a group setting's typed value: the group's own in `overrides`, else the broker's `group.<name>`, else the default."""
+        """Return the typed value of a group setting: the group's own value in `overrides`, else the broker's `group.<name>`, else the default."""
         setting = self.definitions.group[name]
         if name in overrides:
             return value_of(setting.kind, overrides[name].strip())

@@ -108,7 +108,7 @@ def _is_read_only(setting: Setting) -> bool:
 
 
 def _is_replaced(config: ClusterConfig, broker_id: int, name: str) -> bool:
-    """Return whether a setting in minutes or hours has no effect because the equivalent one in milliseconds is set (`overrideProps`)."""
+    """Return whether a setting in minutes or hours has no effect because the equivalent setting in milliseconds is set (`overrideProps`)."""
     finer = config.definitions.finer.get(name)
     return finer is not None and (finer in config.dynamic_all or finer in config.dynamic_broker.get(broker_id, {}))
 
@@ -186,8 +186,8 @@ def effective_topic_values(
     """Yield (name, value, source) of each setting of a new topic, as CreateTopics returns them (`KafkaConfigSchema`).
 
     The source is the layer that the value comes from; the value is None if no layer has a value. If the value is derived from a setting in minutes or
-    hours, the source is the layer of that setting; DescribeConfigs does not follow this rule. overrides: the settings of the topic itself. broker_id:
-    the broker whose settings are the defaults.
+    hours, the source is the layer of that setting. DescribeConfigs differs: it ignores that setting when it reports the source. overrides: the
+    settings of the topic itself. broker_id: the broker whose settings are the defaults.
     """
     at_start = _given_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():

@@ -81,10 +81,10 @@ def changed_levels(release: str, levels: Mapping[str, int]) -> dict[str, int]:
 
 
 def restored_features(release: str, changed: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the finalized levels of the features of a cluster that is restarted as Kafka release `release`.
+    """Return the finalized levels, by feature, of a cluster that is restarted as Kafka release `release`. Features with level 0 are left out.
 
     changed: the levels that `changed_levels` returned before the restart, perhaps for another release. Levels that `release` does not support are
-    ignored.
+    ignored. A feature without a level in `changed` gets the level of a new cluster.
     """
     supported = supported_features(release)
     levels = dict(initial_features(release))

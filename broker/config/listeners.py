@@ -53,10 +53,10 @@ def parse_endpoints(setting: str, text: str) -> dict[str, tuple[str, int]]:
 
 
 def listeners_of(config: BrokerConfig, host: str, port: int) -> list[Listener]:
-    """Return a broker's listeners: those of the settings `listeners` and `advertised.listeners`, or one on `host`:`port` if they are not set.
+    """Return a broker's listeners: those in the setting `listeners`, or a single listener on `host`:`port` if it is not set.
 
-    Listeners of controllers (`controller.listener.names`) are left out, because the broker does not open them. Raises ConfigError if an advertised
-    listener does not exist, or if no listener is left.
+    Their advertised addresses come from `advertised.listeners`. Listeners of controllers (`controller.listener.names`) are left out, because the
+    broker does not open them. Raises ConfigError if an advertised listener does not exist, or if no listener is left.
     """
     of_controllers = {name.strip().upper() for name in (_given(config, "controller.listener.names") or "").split(",")}
     given = _given(config, "listeners")

@@ -119,7 +119,7 @@ def broker_setting(name: str, definitions: Definitions | None = None) -> Setting
 
 
 def known_broker_setting(name: str, known: Definitions) -> Setting | None:
-    """Return the definition of a broker setting as `broker_setting` does, but None if no release has it. known: the definitions of Kafka."""
+    """Return the definition of a broker setting as `broker_setting` does, but None if no release has it. known: the emulated release's settings."""
     setting = known.broker.get(name) or _of_listener(name, known)
     if setting is not None:
         return setting
@@ -132,7 +132,7 @@ def known_broker_setting(name: str, known: Definitions) -> Setting | None:
 def custom_setting(name: str, known: Definitions) -> Setting:
     """Return a definition for a broker setting that Kafka does not know. Clients may set such a setting on a running broker, to any text.
 
-    known: the definitions of Kafka's settings. `listener.name.<listener>.<setting>` gets the definition of <setting> if `known` contains <setting>.
+    known: the settings of the emulated release. `listener.name.<listener>.<setting>` gets the definition of <setting> if `known` contains <setting>.
     """
     if not name.startswith(LISTENER_PREFIX):
         return Setting(name, "string", foreign=True)

@@ -119,7 +119,7 @@ class Reader:
     def read_all(
         self, params: FetchParams, fetches: Sequence[PartitionFetch], image: Image, now_ms: int
     ) -> list[PartitionRead]:
-        """Read all partitions in order (F-6 to F-11). Once the byte limit is reached, the results have no records, but still the current offsets.
+        """Read all partitions in order (F-6 to F-11). Once the byte limit is reached, further results have no records, but current offsets.
 
         params: the parameters of the Fetch request, such as its byte limit. fetches: the requested partitions; the results have the same order.
         image: the metadata of the cluster, from which a replica closer to a consumer is chosen.

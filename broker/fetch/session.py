@@ -73,7 +73,7 @@ class SessionFields(NamedTuple, Generic[K, R]):
 
 
 def next_epoch(epoch: int) -> int:
-    """Return the session epoch that follows `epoch`: 1 after the largest, because 0 and -1 have other meanings (S-4)."""
+    """Return the session epoch that follows `epoch`: 1 after 2147483647, because 0 and -1 have other meanings (S-4)."""
     return 1 if epoch == MAX_EPOCH else epoch + 1
 
 

@@ -20,7 +20,7 @@ Assignor = Callable[[Sequence[MemberSubscription], Mapping[bytes, int]], dict[st
 
 
 def assignors(*, is_release_4: bool, is_release_4_1: bool) -> Mapping[str, Assignor]:
-    """Return the assignors of a Kafka release, by name. is_release_4, is_release_4_1: whether the release is at least 4.0 or 4.1.
+    """Return the assignors of a Kafka release, by name. is_release_4: whether it is 4.0 or later. is_release_4_1: 4.1 or later.
 
     If several assignors are preferred by the same number of members, the first of the returned names is used (GN-36). Uniform comes before range, as
     in the hash table (`TimelineHashMap`) from which Kafka chooses.
@@ -73,7 +73,7 @@ def assign_uniform(
 
 
 def _is_homogeneous(members: Sequence[MemberSubscription]) -> bool:
-    """Return whether all members subscribe to the same names, or to the same regular expression and no names (GN-38)."""
+    """Return whether all members subscribe to the same topic names, or all to the same regular expression and to no topic names (GN-38)."""
     if not members:
         return True
     first = members[0]

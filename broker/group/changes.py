@@ -22,7 +22,7 @@ class _Seen(NamedTuple):
     """A snapshot of a group that is taken when a change is published to observers; the next change is found by comparison with the snapshot.
 
     members: maps member ids to (group instance id, subscription, whether the member has left temporarily). The subscription is a set of topic names,
-    to which the regular expression is added if there is one. It is empty in groups of the classic protocol. group_type: "classic" or "consumer".
+    to which the regular expression is added if there is one. The set is empty in groups of the classic protocol. group_type: "classic" or "consumer".
     topics: maps the ids of subscribed topics to (name, number of partitions); the name is "" for a loaded group whose log contains only topic ids.
     """
 

@@ -32,8 +32,8 @@ CommitReply = Callable[[dict[PartitionKey, int], int], None]
 class Commits:
     """The committed offsets of the groups of a broker.
 
-    rebalance: provides the settings and the session timers of members. consumers: its attributes `is_release_4` and `is_release_4_1` say which rules
-    apply.
+    rebalance: provides the settings and the session timers of members. consumers: the settings of the new protocol (KIP-848), which also say whether
+    the rules of Kafka 4.0 and 4.1 apply.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Commits:
         """Return the partitions of a group for which an OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT (GO-29).
 
         These are the partitions with a commit in an open transaction. With Kafka's old group coordinator, partitions with a commit that is not
-        replicated yet are included. With the new one (default from 4.0 on), `await_stable` has already waited for such commits.
+        replicated yet are included. With the new one (default from 4.0 on) they are not: `await_stable` has already waited for such commits.
         """
         group = self._groups.get_any(group_id)
         if group is None:

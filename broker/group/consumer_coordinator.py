@@ -146,7 +146,10 @@ class ConsumerCoordinator:
         )
 
     def resume(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Start the timers of a group that was loaded from the offsets topic. As in Kafka, the timers are the same for both protocols (GO-11)."""
+        """Start the timers of the members of a group that was loaded from the offsets topic (GO-11).
+
+        As in Kafka, members of the classic protocol get the same timers and timeouts as members of the new protocol.
+        """
         for member in group.members.values():
             self._transitions.expect(group, member, now_ms, is_loaded=True)
             if member.current.state is MemberState.UNREVOKED_PARTITIONS:
@@ -233,8 +236,8 @@ class ConsumerCoordinator:
     def remove(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int, reply: LeaveReply) -> None:
         """Remove the members of a LeaveGroup request (GN-62). `reply` is called when the change is replicated or has failed.
 
-        Before 4.0, LeaveGroup removes only members that use the classic protocol; others get UNKNOWN_MEMBER_ID. leaving: the entries of the request,
-        each with a member id, an instance id or both.
+        Before 4.0, LeaveGroup removes only members that use the classic protocol; any other member gets UNKNOWN_MEMBER_ID. leaving: the entries of
+        the request, each with a member id, an instance id or both.
         """
         group = self._groups.get_consumer(group_id)
         if group is None:

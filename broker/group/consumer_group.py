@@ -81,7 +81,7 @@ class ConsumerMember:
 
     @property
     def protocol_name(self) -> str:
-        """Return the protocol name that JoinGroup returns to a member of the classic protocol: the first one that the member offered."""
+        """Return the protocol name that JoinGroup returns to a member of the classic protocol: the first protocol that it offered."""
         assert self.classic is not None
         return self.classic.protocols[0][0]
 
@@ -146,14 +146,14 @@ class ConsumerGroup:
     get the given-up partitions.
     """
     fenced: set[str] = field(default_factory=set)
-    """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
+    """The ids of removed members whose requests get FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until these members join again."""
     most_members: int = 0
-    """The largest number of members so far when a member was removed. It determines the size of Kafka's hash table of members (GN-45)."""
+    """The largest number of members that the group had just before a removal. It determines the size of Kafka's hash table of members (GN-45)."""
     unreconciled: set[str] = field(default_factory=set)
     """The ids of the members that have not reached their target assignment. The group is Stable only if there are no such members."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
-    """The number of commits of each partition that are not effective yet: they are not replicated, or belong to an open transaction."""
+    """Maps a partition to the number of its commits that are not effective yet: commits not replicated, or in an open transaction."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets that producers committed in transactions that are still open."""
 
@@ -203,7 +203,7 @@ class ConsumerGroup:
         return member.topic_names if resolved is None else member.topic_names | resolved.topics
 
     def supports_classic(self, protocols: Protocols) -> bool:
-        """Return whether all members that use the classic protocol support at least one of these protocols."""
+        """Return whether at least one of `protocols` is supported by all members that use the classic protocol."""
         names = [{name for name, _ in m.classic.protocols} for m in self.members.values() if m.classic is not None]
         return any(all(name in offered for offered in names) for name, _ in protocols)
 

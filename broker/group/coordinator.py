@@ -287,7 +287,7 @@ class GroupCoordinator:
         return ErrorCode.NONE
 
     def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Remove a member of any group as if its session timed out, even while it waits for a response. Raises KeyError for an unknown member."""
+        """Remove a member as if its session timed out, even if it waits for a response. Raises KeyError if the group or the member is unknown."""
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:
             self._transitions.expire(consumer, consumer.members[member_id], now_ms)
@@ -301,9 +301,9 @@ class GroupCoordinator:
     def fence_member(self, group_id: str, member_id: str, now_ms: int) -> None:
         """Fence a member, so that its next request gets an error: FENCED_INSTANCE_ID in a classic group, otherwise FENCED_MEMBER_EPOCH.
 
-        In a classic group the member must be static: this method joins as a second process with the same instance id would (KIP-345). In a group of
-        the new protocol, the member is removed. Raises KeyError for an unknown group or member, ValueError for a dynamic member of a classic group,
-        KafkaError if the classic group rejects the join.
+        In a classic group the member must be static: this method handles a JoinGroup as if a second process with the same instance id had sent it
+        (KIP-345). In a group of the new protocol, the member is removed. Raises KeyError for an unknown group or member, ValueError for a dynamic
+        member of a classic group, KafkaError if the classic group rejects the join.
         """
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:
@@ -358,7 +358,7 @@ class GroupCoordinator:
 
 
 def _found_no_room(result: JoinResult | None) -> bool:
-    """Return whether a JoinGroup was rejected because the group is full. In the coordinator in Java, this does not end the join phase (GC-30)."""
+    """Return whether a JoinGroup was rejected because the group is full. With Kafka's new group coordinator, the join phase then goes on (GC-30)."""
     return result is not None and result.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 

@@ -71,8 +71,8 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[st
 class _Load:
     """The subscribers of a topic by load, which is the number of their partitions. Kafka's `MemberAssignmentBalancer`.
 
-    `next_lowest` returns the subscribers with the lowest load in turn, `next_highest` those with the highest. After each of these subscribers had a
-    turn, those with the next load are included, too.
+    `next_lowest` returns the subscribers with the lowest load in turn. After each of them had a turn, it also returns subscribers with the next
+    higher load. `next_highest` starts with the subscribers with the highest load, and later also returns subscribers with the next lower load.
     """
 
     def __init__(self, subscribers: Iterable[str], held: Mapping[str, list[Place]]) -> None:
@@ -93,7 +93,7 @@ class _Load:
         return self._size(-1) - self._size(0)
 
     def is_balanced(self) -> bool:
-        """Return whether the loads that `next_lowest` and `next_highest` have reached differ by at most 1."""
+        """Return whether the load that `next_highest` has reached is at most 1 above the load that `next_lowest` has reached."""
         return self._high_size - self._low_size <= 1
 
     def next_lowest(self) -> str:

@@ -58,7 +58,8 @@ class _Group:
     def sorted_places(self) -> list[Place]:
         """Return all partitions, sorted by the number of partitions per subscriber of their topic, the largest number first.
 
-        If the numbers are equal, partitions are sorted by the number of subscribers, then by partition index, then as in a Java `HashSet`.
+        Partitions with an equal number are sorted by the number of subscribers of their topic, then by partition index, both ascending, then in the
+        order of a Java `HashSet`.
         """
         places = [(topic_id, i) for topic_id in topic_order(self.subscribers) for i in range(self._counts[topic_id])]
         in_table = java_order(places, lambda place: 31 * (31 + uuid_hash_bits(place[0])) + place[1] & ALL_BITS)
@@ -82,7 +83,10 @@ class _Group:
             self.candidates.discard(member_id)
 
     def balance(self) -> None:
-        """Move each partition, at most once, to the subscriber with the lowest load, if the owner has at least two partitions more."""
+        """Balance the partitions: move each at most once, if its owner has at least two partitions more than another subscriber of the topic.
+
+        The partition moves to the candidate with the lowest load. The moves end when `_is_balanced` is true or no partition can move.
+        """
         places = [place for place in self.sorted_places() if len(self.subscribers[place[0]]) > 1]
         is_changed = bool(places)
         while is_changed:
@@ -97,7 +101,7 @@ class _Group:
                     self._move(place)
 
     def _is_balanced(self) -> bool:
-        """Return whether the candidates' loads differ by at most 1, or no candidate can get a partition from a member with two more partitions."""
+        """Return whether the candidates' loads differ by at most 1, or none can get a partition from an owner with at least two more."""
         by_load = sorted(self.candidates, key=self.load)
         if len(self.held[by_load[0]]) >= len(self.held[by_load[-1]]) - 1:
             return True
@@ -110,7 +114,7 @@ class _Group:
         )
 
     def _move(self, place: Place) -> None:
-        """Move a partition to the candidate with the lowest load.
+        """Move a partition to the candidate with the lowest load that subscribes to the partition's topic.
 
         Raises AssignmentFailed if a partition of the same topic has moved from the new owner to the old one. Kafka then fails, because it tries to
         move that partition back.

@@ -14,9 +14,10 @@ def share_out(
 ) -> dict[str, list[Place]]:
     """Give all members the same number of partitions, and some of them one more. A partition moves only if its owner has too many (GN-42).
 
-    If partitions remain, the first members get an extra partition each. From 4.1 on, a member gets it only if it already owns more than the common
-    number, or if too few members follow to get all extra partitions (GN-43). members: in the order in which Kafka visits them. counts: maps topic ids
-    to numbers of partitions. is_release_4_1: whether the rules of Kafka 4.1 and later apply. Returns the partitions of each member by member id.
+    If partitions remain, the first members get an extra partition each. From 4.1 on, a member gets it only if it already owns more partitions than a
+    member without an extra partition gets, or if too few members follow to get all extra partitions (GN-43). members: in the order in which Kafka
+    visits them. counts: maps topic ids to numbers of partitions. is_release_4_1: whether the rules of Kafka 4.1 and later apply. Returns the
+    partitions of each member by member id.
     """
     if not members:
         return {}

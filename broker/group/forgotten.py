@@ -31,7 +31,7 @@ class ForgottenGroups:
         """
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
-        """Iterate over the removed groups that have offsets, committed or still being committed. They are a copy, so groups may be removed."""
+        """Iterate over a copy of the list of removed groups that have offsets, committed or still being committed, so that the list may change."""
         return iter([*self._groups.values()])
 
     def __contains__(self, group_id: str) -> bool:

@@ -112,7 +112,7 @@ class Group:
     sync_timer: Timer | None = None
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
-    """The number of commits of each partition that are not effective yet: they are not replicated, or belong to an open transaction."""
+    """Maps a partition to the number of its commits that are not effective yet: commits not replicated, or in an open transaction."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets that producers committed in transactions that are still open."""
 
@@ -196,7 +196,7 @@ class Group:
         return any(name in common for name, _ in protocols)
 
     def reads(self, topic: str) -> bool:
-        """Return whether members subscribe to `topic`; subscriptions that cannot be decoded count as all topics (GC-61)."""
+        """Return whether members subscribe to `topic`. True for every topic if the group has members whose topics are unknown (GC-61)."""
         return bool(self.members) and (self.subscribed is None or topic in self.subscribed)
 
     def add(self, member: Member, protocol_type: str) -> None:
@@ -288,7 +288,7 @@ class Group:
         return max(in_order, key=votes.__getitem__)
 
     def keeps_protocol_with(self, member: Member, protocols: Protocols) -> bool:
-        """Return whether the chosen protocol stays the same if `member` offers `protocols` instead of its own."""
+        """Return whether the chosen protocol stays the same if `member` offers `protocols` instead of its present protocols."""
         before, member.protocols = member.protocols, protocols
         try:
             return self.choose_protocol() == self.protocol_name

@@ -68,7 +68,7 @@ def free_places(
 
 
 def by_topic(places: Iterable[Place]) -> Assignment:
-    """Return partitions as an assignment."""
+    """Return the partitions `places` as an assignment: a dict of topic ids to partition indexes."""
     indexes: dict[bytes, set[int]] = {}
     for topic_id, index in places:
         indexes.setdefault(topic_id, set()).add(index)

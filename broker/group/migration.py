@@ -1,4 +1,4 @@
-"""Conversion of groups between the classic and the new protocol while they have members (KIP-848).
+"""Conversion of groups that have members between the classic and the new protocol (KIP-848).
 
 Corresponds to `ConsumerGroup.fromClassicGroup` and `ClassicGroup.fromConsumerGroup`. The functions do not change the group that they convert.
 """

@@ -48,7 +48,8 @@ class OffsetExpiry:
         """Delete the offsets that are past their retention (KIP-211).
 
         a. In a classic group that had members and has none now, retention counts from the time when the last member left.
-        b. In a stable classic group of consumers, offsets of subscribed topics are kept. For other topics retention counts from each commit.
+        b. In a stable classic group with protocol type "consumer", offsets of subscribed topics are kept. For other topics retention counts from each
+           commit.
         c. In a classic group that never had members, retention counts from each commit.
         d. In a group of the new protocol (KIP-848), in any state, offsets of subscribed topics are kept. For other topics retention counts from each
            commit.

@@ -249,8 +249,8 @@ class Rebalance:
     def store_assignment(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
         """Store the assignment that the leader sent. If it can be stored, the group becomes stable; otherwise the group rebalances (GC-39).
 
-        Each waiting SyncGroup request gets the assignment of its member, or the error. assignments: maps member ids to encoded assignments; a member
-        without an entry gets empty bytes (GC-38).
+        Each waiting SyncGroup request gets the assignment of its member, or the error of the failed write. assignments: maps member ids to encoded
+        assignments; a member without an entry gets empty bytes (GC-38).
         """
         generation_id = group.generation_id
 

@@ -194,7 +194,7 @@ class Registry:
         return self._rebalance.settings.group_max_size
 
     def reload(self, group_id: str, now_ms: int, *, is_new: bool = False) -> None:
-        """Undo a change that was rejected or could not be stored: load the group again from its records, or drop a group that is new (`is_new`)."""
+        """Undo a change that was rejected or could not be stored: load the group again from its records, or only drop it if `is_new`."""
         group = self.get_any(group_id)
         if group is not None:
             _end(group, self._rebalance, now_ms)

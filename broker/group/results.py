@@ -11,7 +11,7 @@ UNKNOWN_MEMBER_ID = ""
 UNKNOWN_GROUP = "Dead"
 """The state that is reported for an unknown group."""
 ALWAYS = -1
-"""A value for a group's `created_at`, instead of an offset: every request sees the group, for example because its creation is replicated."""
+"""A value for a group's `created_at` instead of an offset: every request sees the group, for example a group loaded from the offsets topic."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """A member's protocols as (name, metadata) pairs, in the member's order of preference."""
@@ -129,7 +129,7 @@ class GroupOverview(NamedTuple):
 class DescribedMember(NamedTuple):
     """One member of a described group. metadata: empty unless the group is stable.
 
-    assignment: empty unless the group is stable or, as with Kafka's new group coordinator, shows its previous assignments in a rebalance (GC-52).
+    assignment: empty unless the group is stable. Exception: during a rebalance, Kafka's new group coordinator keeps the previous one (GC-52).
     """
 
     member_id: str

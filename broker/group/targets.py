@@ -28,8 +28,8 @@ class Targets:
     def assignor_of(self, group: ConsumerGroup, member: ConsumerMember | None = None) -> str:
         """Return the name of the assignor that most members prefer; the first of `group.consumer.assignors` if none has a preference (GN-36).
 
-        If several assignors are preferred by the same number of members, uniform wins. Exception: if each is preferred by one member, the one that
-        `member` prefers wins. member: the member whose request computes new targets; None if there is none.
+        If several assignors are preferred by the same number of members, uniform wins. Exception: if each is preferred by one member, the assignor
+        that `member` prefers wins. member: the member whose request computes new targets; None if there is none.
         """
         votes = Counter(member.assignor for member in group.members.values() if member.assignor is not None)
         if not votes:

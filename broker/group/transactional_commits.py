@@ -144,7 +144,8 @@ class TransactionalCommits:
 def _refusal_of_consumer(group: ConsumerGroup, request: TransactionalCommit, *, is_release_4: bool) -> int:
     """Return the error code with which a group of the new protocol (KIP-848) refuses an offset commit, or 0 if the commit is allowed (TX-42).
 
-    is_release_4: whether the rules of Kafka 4.0 apply. These rules allow a commit that names no member, even if the group has members.
+    is_release_4: whether the rules of Kafka 4.0 apply. These rules allow a commit that names no member, even if the group has members; earlier rules
+    allow it only if the group has no members.
     """
     if request.generation_id < 0 and not group.members:
         return ErrorCode.NONE

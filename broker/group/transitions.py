@@ -63,9 +63,9 @@ class Transitions:
             self._next_epoch(group, entries)
 
     def update_topics(self, group: ConsumerGroup, entries: list[Entry]) -> bool:
-        """Look up which of the topics that a group subscribes to exist, store them in the group, and return whether they changed.
+        """Store in a group which of its subscribed topics exist, and return whether these topics changed.
 
-        Releases that store a hash of the topics compare only the hash; others add the record of changed topics to `entries` (GO-8).
+        From Kafka 4.1 on, only a hash of the topics is compared. Before 4.1, the record of changed topics is added to `entries` (GO-8).
         """
         topics = self.topics.subscribed(group.subscribed_topics())
         before = group.topics, group.metadata_hash
@@ -127,9 +127,9 @@ class Transitions:
     def remember(self, group: ConsumerGroup | None, *, is_steady: bool) -> Callable[[], None] | None:
         """Return a function that restores the present state of the group. It is called if the request fails because the assignor fails (GN-47).
 
-        Returns None if the assignor cannot fail: from Kafka 4.0 on, if `group` is None (a new group), and if the request computes no targets.
-        is_steady: whether the member had joined before and keeps its subscription; targets are then computed only if the present ones are out of
-        date.
+        Returns None if no such function is needed: from Kafka 4.0 on, for a new group (`group` is None), or if the request computes no targets.
+        is_steady: whether the member had joined before and keeps its subscription; targets are then computed only if the present targets are out
+        of date.
         """
         if self.settings.is_release_4 or group is None:
             return None
@@ -239,7 +239,8 @@ class Transitions:
     def expect(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int, *, is_loaded: bool = False) -> None:
         """Restart the session timer, which removes a member that sends no requests for too long (GN-30, GN-59).
 
-        is_loaded: whether the group was just loaded; the session timeout of the settings then applies to classic members, too (GO-11).
+        Members of the classic protocol have the session timeout of their JoinGroup request, other members that of the settings. is_loaded: whether
+        the group was just loaded; the session timeout of the settings then applies to classic members, too (GO-11).
         """
         cancel(member.session_timer)
         classic = None if is_loaded else member.classic
@@ -315,7 +316,7 @@ class Transitions:
 
 
 def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Mapping[str, object]) -> bool:
-    """Return whether a topic of these names was created, deleted or changed between two states of the cluster.
+    """Return whether one of the topics in `names` was created, deleted or changed between two states of the cluster.
 
     before, after: map topic names to topics.
     """
@@ -323,12 +324,13 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether all members had the same subscription before the current request. If so, Kafka ignores that they differ now (GN-38).
+    """Return whether all members had the same subscription before the current request.
 
-    False if there were no members, if the request neither changed a regular expression nor added a member, or if the common subscription contained
-    both topic names and a regular expression. member: the member that sent the request. If the request added this member, only the other members are
-    compared. Otherwise the member's previous regular expression and present topic names are compared with those of the others. changes: what the
-    request changed.
+    If so, Kafka computes the target assignments as if all members still had the same subscription (GN-38). The result is False if there were no
+    members, if the request neither changed a regular expression nor added a member, or if the common subscription contained both topic names and a
+    regular expression. member: the member that sent the request. If the request added this member, only the other members are compared. Otherwise the
+    member's previous regular expression and present topic names are compared with the subscriptions of the other members. changes: what the request
+    changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

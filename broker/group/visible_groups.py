@@ -28,13 +28,13 @@ class NewestGroups(Protocol):
 
 
 class VisibleGroups:
-    """The groups of one broker that are visible to requests that only read. `newest` has their newest states, `storage` reads records."""
+    """The groups of one broker that are visible to requests that only read. `newest` has the groups' newest states, `storage` reads records."""
 
     def __init__(self, newest: NewestGroups, storage: GroupStorage) -> None:
         self._newest = newest
         self._storage = storage
         self.committed = CommittedGroups(storage)
-        """The groups up to the high watermark, for partitions with records that are not replicated."""
+        """The groups as of the high watermark, which are used for partitions that have records above it."""
 
     def get(self, group_id: str) -> AnyGroup | None:
         """Return the group with this id; None if no such group is visible to requests that only read, such as DescribeGroups.

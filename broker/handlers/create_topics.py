@@ -69,7 +69,7 @@ def _too_large(request: CreateTopicsRequest, message: str) -> Reply:
 
 
 def _partitions(exchange: Exchange, topic: CreatableTopic) -> int:
-    """Return the number of partitions that the new topic would have; 0 if the requested number is invalid; such a topic is rejected later."""
+    """Return the number of partitions that the new topic would have; 0 if the requested number is invalid. The topic is then rejected later."""
     if topic.assignments:
         return len(topic.assignments)
     return max(0, exchange.node.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions)

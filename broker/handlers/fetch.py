@@ -207,7 +207,7 @@ def _unknown_id(image: Image, name: str | None) -> ErrorCode:
 def _note_follower(
     exchange: Exchange, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> None:
-    """Record the fetch offset of a follower as its position (N-11), for each partition without an error or a diverging epoch.
+    """Record the fetch offset of a follower as its position (N-11), for each partition that has neither an error nor a diverging epoch.
 
     params: contains the follower's broker id. fetches, results: the requested partitions and what was read from them, in the same order.
     """

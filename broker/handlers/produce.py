@@ -216,8 +216,8 @@ def _append(
 
     The checks, in Kafka's order: A. the partition exists; B. the version of the request allows the format of the batch (P-4); C. the transaction is
     verified (TX-28); D. acks is valid (P-5); E. the topic is not internal; F. this broker leads the partition; G. enough replicas are in sync; H. the
-    transaction has not ended since the verification began (TX-30), and the batch is valid. If check G or H fails, the response has a log start offset
-    (P-2).
+    transaction has not ended since the verification began (TX-30), and the batch is valid. If check G or H fails, the response has a log start
+    offset; if an earlier check fails, it has -1 (P-2).
     """
     node = exchange.node
     key = topic, data.index

@@ -195,8 +195,8 @@ class _Cleaner:
     def learn_keys(self, first_dirty_offset: int) -> None:
         """Find the offset of the last record of each key in the batches that are not compacted yet: those from `first_dirty_offset` on.
 
-        Earlier batches are not read: they were compacted before, so each key occurs in them at most once. Records of aborted transactions do not
-        count.
+        Earlier batches are not read: they were compacted before, so each key occurs in them at most once. Records of aborted transactions are
+        ignored.
         """
         transactions = CleanedTransactions(self._aborted)
         for batch, header in self._batches():
@@ -254,7 +254,7 @@ class _Cleaner:
         """Return the control batch that replaces `batch`, or None if it is removed (KIP-534).
 
         A transaction marker is kept while records of its transaction remain. Once none remain, its delete horizon is set. When the horizon has
-        passed, the marker is removed; the batch stays as an empty batch if it is the last one of its producer. Other control batches are returned
+        passed, the marker is removed; the batch stays as an empty batch if it is its producer's last batch. Other control batches are returned
         unchanged.
         """
         listed = self._readable(batch)

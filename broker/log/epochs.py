@@ -33,7 +33,7 @@ UNDEFINED_END = EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
 
 
 class EpochCache:
-    """The leader epochs of a log, with their start offsets. Each epoch is larger and starts at a higher offset than the epoch before it.
+    """The leader epochs of a log, with their start offsets, in ascending order: of two epochs, the larger one starts at a higher offset.
 
     `latest` is the newest epoch, -1 if there are no epochs.
     """

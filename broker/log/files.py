@@ -34,7 +34,7 @@ class MemoryBudget:
         self.open_files = 0
 
     def reserve(self, n: int) -> bool:
-        """Reserve `n` bytes of the memory budget. Returns False, and reserves nothing, if they are not available."""
+        """Reserve `n` bytes of the memory budget. Returns True, or False without reserving any bytes if fewer than `n` are left."""
         if self.used_bytes + n > self.limit_bytes:
             return False
         self.used_bytes += n

@@ -28,7 +28,10 @@ class FlushState:
         self.flushed_position = 0
 
     def flushed(self, start: int, end: int, now_ms: int | None = None) -> None:
-        """Record that the store was flushed from byte position `start` to its end, position `end`. now_ms: the time of the flush, None if unknown."""
+        """Record that the store was flushed from byte position `start` to its end, position `end`.
+
+        now_ms: the time of the flush; None if unknown, which leaves the time from which flush.ms counts unchanged.
+        """
         self.unflushed_records = 0
         if now_ms is not None:
             self.flushed_ms = now_ms
@@ -36,7 +39,7 @@ class FlushState:
             self.flushed_position = end
 
     def due_ms(self, end: int) -> int | None:
-        """Return when flush.ms requires the next flush; None if there is no limit or all bytes are flushed. end: the byte at which the store ends."""
+        """Return when flush.ms requires the next flush; None if there is no limit or all bytes are flushed. end: the store's end position."""
         if self.limit_ms >= NO_FLUSH or self.flushed_position >= end:
             return None
         return self.flushed_ms + self.limit_ms

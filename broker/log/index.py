@@ -50,7 +50,7 @@ class SparseIndex:
     def floor(self, start: int, end: int, offset: int) -> int:
         """Return the position, from `start` up to `end`, at which to start scanning for the batch that holds `offset`.
 
-        It is the position of the last entry in this range whose base offset is not above `offset`, or `start` if there is none.
+        It is the position of the last index entry in this range whose base offset is not above `offset`; `start` if no entry qualifies.
         """
         low = bisect_left(self._positions, start)
         high = bisect_left(self._positions, end, low)

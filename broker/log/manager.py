@@ -154,8 +154,8 @@ class Compaction(LogTask):
     def clean(self, topic: str, index: int, now_ms: int) -> None:
         """Compact all replicas of one partition now, however small the dirty part is.
 
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), POLICY_VIOLATION (44) if the topic is not compacted, or KAFKA_STORAGE_ERROR (56) if the
-        result cannot be written.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such partition, POLICY_VIOLATION (44) if the topic is not compacted, or
+        KAFKA_STORAGE_ERROR (56) if the result cannot be written.
         """
         replicas = [p for p in self.partitions() if (p.topic, p.index) == (topic, index)]
         if not replicas:

@@ -155,7 +155,7 @@ class ProducerStates:
         """Check the epoch of a marker of transaction version 2 (TX-48).
 
         Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if the producer has an open transaction, and `epoch` is not newer than the
-        producer's epoch. Without an open transaction every epoch is accepted here, because the marker may be a repeated one.
+        producer's epoch. Without an open transaction every epoch is accepted here, because the marker may have been sent before.
         """
         entry = self.producers.get(producer_id)
         if entry is not None and entry.first_open_offset != NONE and epoch <= entry.epoch:
@@ -180,7 +180,7 @@ class ProducerStates:
     def needs_verification(self, producer_id: int, epoch: int | None) -> bool:
         """Return whether the coordinator must verify a producer's transaction, because it is not open in this partition yet (TX-27).
 
-        epoch: the producer epoch of the batch to append; an open transaction of another epoch does not count. None accepts any epoch.
+        epoch: the producer epoch of the batch to append; an open transaction of another epoch is ignored. None accepts any epoch.
         """
         entry = self.producers.get(producer_id)
         return entry is None or entry.first_open_offset == NONE or epoch not in (None, entry.epoch)

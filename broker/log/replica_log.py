@@ -293,8 +293,8 @@ class ReplicaLog:
         """Add the batches of `leader` that follow this log's end, by reference, without copying bytes. Returns the number of bytes added.
 
         Like a follower's fetch, it adds up to `limit_bytes`, or one larger batch if `at_least_one` (F-7). With `end_offset` it stops
-        after the first batch that reaches this offset. Both logs must share a `Store`, as the replicas of one partition do. Raises
-        OffsetOutOfRange if this log's end is not in the leader's log, ValueError if it lies inside a batch of the leader.
+        when this log's end has reached this offset. Both logs must share a `Store`, as the replicas of one partition do. Raises
+        OffsetOutOfRange if this log's end is not in the leader's log, ValueError if this log's end lies inside a batch of the leader.
         """
         leader.check_range(self.log_end_offset)
         newest = leader._newest
@@ -343,11 +343,11 @@ class ReplicaLog:
     # Reading
 
     def read(self, fetch_offset: int, limit_bytes: int, bound_offset: int, at_least_one: bool) -> LogSlice:
-        """Return the batches from the one that holds `fetch_offset` up to the one that holds `bound_offset`, exclusive (F-9, F-14, F-15).
+        """Return the batches from the batch with `fetch_offset` up to the batch with `bound_offset`, without the latter (F-9, F-14, F-15).
 
-        Returns at most `limit_bytes`, so the last batch may be incomplete. If the first batch is larger than the limit, it is returned whole if
-        `at_least_one` is true (F-7); otherwise nothing is returned (F-10). Raises OffsetOutOfRange (F-16), and ValueError for a negative limit if
-        there is something to read (F-13).
+        Stops at the end of the segment, and after `limit_bytes`, so the last batch may be incomplete. If the first batch is larger than the limit, it
+        is returned whole if `at_least_one` is true (F-7); otherwise nothing is returned (F-10). Raises OffsetOutOfRange if `fetch_offset` is below
+        the log start or above the log end (F-16), and ValueError for a negative limit if there is something to read (F-13).
         """
         self.check_range(fetch_offset)
         bound_offset = min(bound_offset, self.log_end_offset)
@@ -384,7 +384,7 @@ class ReplicaLog:
         return run.end_offset
 
     def bytes_between(self, fetch_offset: int, bound_offset: int) -> int:
-        """Return the size in bytes of the batches from the one with `fetch_offset` up to the one with `bound_offset`, exclusive (F-29)."""
+        """Return the size in bytes of the batches from the batch with `fetch_offset` up to the batch with `bound_offset`, exclusive (F-29)."""
         self.check_range(fetch_offset)
         bound_offset = min(bound_offset, self.log_end_offset)
         return self.runs.bytes_between(fetch_offset, bound_offset) if fetch_offset < bound_offset else 0
@@ -395,7 +395,7 @@ class ReplicaLog:
         return self.runs.deleted_bytes + self.bytes_between(self.log_start_offset, self.log_end_offset)
 
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions for a fetch response with `size_bytes` bytes of records, beginning with the batch of `fetch_offset`.
+        """Return the aborted transactions for a fetch response: for the `size_bytes` bytes that begin with the batch that holds `fetch_offset`.
 
         As in Kafka, the list may also have transactions that begin after the bytes of the response, but before the next batch with an entry in the
         store's sparse index, or before the end of the segment (F-20).
@@ -461,7 +461,7 @@ class ReplicaLog:
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
         """Return the largest known epoch not above `epoch`, and the offset at which it ends in this log (E-3).
 
-        If `epoch` is below the earliest epoch, the result is `epoch` and the earliest epoch's start offset; if -1 or above the latest, (-1, -1).
+        If `epoch` is below the earliest, returns `epoch` and the start of the earliest; if `epoch` is -1 or above the latest, returns (-1, -1).
         """
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
@@ -496,7 +496,7 @@ class ReplicaLog:
 
         A high watermark above the new log end is lowered. If `offset` is below the log start, the log becomes empty and starts at `offset`. If
         `offset` is the log end, no batch is removed, only a leader epoch that begins there: this epoch has no batches, and the next batches may have
-        another one.
+        a different epoch.
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(offset)
@@ -519,8 +519,8 @@ class ReplicaLog:
     def raise_log_start(self, offset: int) -> None:
         """Raise the log start, so that records below `offset` can no longer be read (E-4).
 
-        It is used for DeleteRecords, for retention, and when the leader's log start has moved. An `offset` below the log start has no effect; one
-        above the log end raises ValueError (see `restart_at`). A high watermark below the new start is raised to it. Space is released
+        It is used for DeleteRecords, for retention, and when the leader's log start has moved. An `offset` below the log start has no effect. An
+        `offset` above the log end raises ValueError (see `restart_at`). A high watermark below the new start is raised to it. Space is released
         when no replica needs it. Raises StorageError if a leader cannot persist the new start; then nothing has changed.
         """
         if offset <= self.log_start_offset:

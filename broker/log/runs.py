@@ -142,7 +142,7 @@ class Runs:
         return Place(run, *find_batch(self.store, begin, run.end, offset))
 
     def ranges(self, offset: int) -> Iterator[tuple[int, int]]:
-        """Yield the (start, end) byte ranges of the store, in order and end exclusive, with the batch of `offset` and this replica's later ones."""
+        """Yield (start, end), end exclusive, of each byte range of the store with this replica's batches, in order, from `offset` on."""
         if not self._runs or offset >= self._runs[-1].end_offset:
             return
         place = self.locate(offset)
@@ -187,15 +187,15 @@ class Runs:
     def readable_end(self, place: Place, bound_offset: int) -> int:
         """Return the position in the partition's `Store`, in bytes, at which a read that begins with the batch `place` must end.
 
-        The read ends where the batch that holds `bound_offset` begins, where the segment ends, or where the run ends, whichever comes first. The
-        bytes of the store after a run do not belong to this replica.
+        The read ends where the batch that holds `bound_offset` begins, where the segment ends, or where the run of `place` (a range of this replica's
+        batches) ends, whichever comes first. The bytes of the store after a run do not belong to this replica.
         """
         run = place.run
         end = run.end if bound_offset >= run.end_offset else self.locate(bound_offset).position
         return min(end, self.store.segment_end(place.position))
 
     def bytes_between(self, offset: int, bound_offset: int) -> int:
-        """Return the size in bytes of the batches from the one that holds `offset` up to the one that holds `bound_offset`, exclusive."""
+        """Return the size in bytes of the batches from the batch that holds `offset` up to the batch that holds `bound_offset`, exclusive."""
         total = 0
         for run in reversed(self._runs):
             if run.first_offset < bound_offset:
@@ -208,7 +208,7 @@ class Runs:
         return total
 
     def cut_end(self, offset: int) -> int:
-        """Remove every batch that holds `offset` or comes after it. Returns the new end offset.
+        """Remove the batch that holds `offset` and all later batches. Returns the new end offset.
 
         The new end offset is the base offset of the first removed batch, or `offset` if that is lower.
         """

@@ -42,7 +42,7 @@ def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int,
     """Return (position, size in bytes, base offset) of the first batch that contains `offset` or a later offset.
 
     Only batches at positions from `position`, where a batch must begin, up to `end`, exclusive, are searched. Returns `(end, 0, offset)` if
-    none of them qualifies. Raises StorageError if the store no longer has the bytes.
+    all of them end before `offset`. Raises StorageError if the store no longer has the bytes.
     """
     # Not `walk_headers`: every fetch searches here, and one loop over the chunk saves up to 2.8 % of its instructions.
     unpack = _EXTENT.unpack_from

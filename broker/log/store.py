@@ -119,7 +119,7 @@ class Store:
     def _leave_memory(self, length: int) -> None:
         """Continue the log's active segment in a file with room for `length` more bytes, because it has no more room in plain memory.
 
-        The file is the first possible one of these:
+        The file is the first of these that is possible:
 
         A. a memory file, if the memory budget allows it; the bytes in plain memory move to the file;
         B. a part of the spill file, which small segments share, if this segment is small or connections need the remaining descriptors;
@@ -145,7 +145,7 @@ class Store:
         self._use_last_segment()
 
     def flush_append(self, position: int, records: int, now_ms: int) -> None:
-        """Count `records` new records at `position`; fsync if flush.messages is reached. If this fails, undo the append and raise StorageError."""
+        """Count `records` records appended at `position`; fsync at flush.messages records. If fsync fails, undo the append, raise StorageError."""
         unflushed_records = self.flush_state.unflushed_records + records
         if unflushed_records < self.flush_state.limit_records:
             self.flush_state.unflushed_records = unflushed_records
@@ -268,7 +268,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Add a replica of the partition as a reader, and return the reader's number. Bytes are kept for it after its first `reader_needs` call."""
+        """Add a replica as a reader, and return the reader's number. No bytes are kept for the reader before its first `reader_needs` call."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 
@@ -279,7 +279,7 @@ class Store:
 
     @contextmanager
     def temporary_readers(self) -> Iterator[None]:
-        """Return a context in which no bytes are dropped. The end of the context removes all readers that `add_reader` added in it."""
+        """Return a context in which no bytes are dropped. The end of the context removes all readers that were added inside it."""
         readers = len(self._needs)
         self.reader_needs(self.add_reader(), 0)
         try:

@@ -33,7 +33,7 @@ class TransactionIndex:
         self._open: dict[int, int] = {}
         """Maps the first offset of each open transaction to its producer id, in ascending order of the offsets."""
         self._unreplicated: dict[int, int] = {}
-        """Maps first offsets to marker offsets, for the ended transactions whose marker is at or above the high watermark."""
+        """Maps the first offset of each ended transaction whose marker is at or above the high watermark to the offset of this marker."""
         self._aborted: list[AbortedTransaction] = []
         self.first_unstable_offset = NEVER
         """The first offset of the oldest transaction that is open, or whose marker is not replicated; `NEVER` if there is none."""

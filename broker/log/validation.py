@@ -332,7 +332,7 @@ def _as_java_long(value: int) -> int:
 
 
 def _described(record: Record, header: BatchHeader, limits: TopicLimits) -> str:
-    """Return a record as Kafka's error messages print it: a PartialDefaultRecord if its batch keeps its compression, otherwise a DefaultRecord."""
+    """Return a record as Kafka's error messages print it: a PartialDefaultRecord in a compressed batch whose codec stays, else a DefaultRecord."""
     is_partial = header.compression and CODECS.get(limits.compression_type, header.compression) == header.compression
     kind, size_of_none = ("PartialDefaultRecord", -1) if is_partial else ("DefaultRecord", 0)
     key, value = (size_of_none if data is None else len(data) for data in (record.key, record.value))
