@@ -72,8 +72,8 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
     If an InitProducerId request has no producer id, the epoch in its response must be higher than in all earlier responses with the same producer id.
     Returns one row per response with a producer id that an earlier response contained, too.
 
-    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest one in
-    earlier responses), before_seq (of the request whose response had `before_epoch`), broken (true: the row is a fault; null: undecided, because
+    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest epoch
+    in earlier responses), before_seq (of the request whose response had `before_epoch`), broken (true: the row is a fault; null: undecided, because
     entries are missing) and excess (by how much `epoch` is too low).
     """
     rows = tables.sql("""
