@@ -122,8 +122,8 @@ class ConsumerGroup(Group):
     ) -> Any:
         """Send a heartbeat and return the response.
 
-        owned: the partitions that the member owns; None if unchanged. names: the topics that the member subscribes to; None if unchanged. timeout_ms:
-        the member's rebalance timeout; -1 if unchanged. fields: further fields of the request.
+        epoch: the member epoch in the request. owned: the partitions that the member owns; None if unchanged. names: the topics that the member
+        subscribes to; None if unchanged. timeout_ms: the member's rebalance timeout; -1 if unchanged. fields: further fields of the request.
         """
         request = ConsumerGroupHeartbeatRequest(
             self.id,

@@ -126,7 +126,10 @@ def test_session_timeout_of_a_group_applies_to_a_member_from_its_next_heartbeat_
 
 @pytest.mark.rule("GN-30", "GN-35")
 def test_static_member_that_left_with_epoch_minus_2_is_removed_at_session_timeout(subject: Subject) -> None:
-    """A static member leaves with epoch -2: its session timeout does not restart. After its removal, another member can join with its instance id."""
+    """Static member A leaves with epoch -2 halfway through its session timeout. This does not restart the timeout, at whose end A is removed.
+
+    Member B can then join with A's instance id.
+    """
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     start_ms = subject.now_ms()

@@ -245,10 +245,10 @@ def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
 def test_offset_fetch_without_groups_gets_no_response_before_4_0(
     subject: Subject, version: int, require_stable: bool, responds: bool
 ) -> None:
-    """An OffsetFetch without groups gets no response before 4.0; the broker keeps the connection open, but reads no further requests from it.
+    """Before 4.0, an OffsetFetch without groups gets no response. The broker keeps the connection open, but reads no further requests from it.
 
-    version, require_stable: the version and the field `require_stable` of the OffsetFetch request. responds: whether a response is expected, as from
-    4.0 on.
+    version, require_stable: the version and the field `require_stable` of the OffsetFetch request. responds: whether a response is expected: False
+    before 4.0, True from 4.0 on.
     """
     connection = Group(subject).connect()
     subject.send(connection, OffsetFetchRequest(groups=[], require_stable=require_stable), version)

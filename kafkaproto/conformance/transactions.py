@@ -95,7 +95,7 @@ class Producer:
         """Send InitProducerId, and return (error, producer id, epoch). Stores nothing in this object.
 
         Repeats the request only as long as its error is COORDINATOR_LOAD_IN_PROGRESS (14), for example because the broker has no producer ids to
-        assign yet (TX-11). producer_id, epoch: the current values of the producer, -1 for none. timeout_ms: the timeout of its transactions.
+        assign yet (TX-11). producer_id, epoch: the current values of the producer, -1 for none. timeout_ms: the transaction timeout.
         """
         request = InitProducerIdRequest(self.id, timeout_ms, producer_id, epoch)
         while True:
