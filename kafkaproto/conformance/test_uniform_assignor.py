@@ -33,7 +33,7 @@ def joined(group: ConsumerGroup, partitions: int, *member_ids: str) -> dict[str,
         (("B", "Q"), {"B": [0], "Q": [1, 2]}, {"B": [0, 1], "Q": [2]}),
     ],
 )
-def test_remaining_partition_stays_with_its_owner_only_from_4_1_on(
+def test_member_that_joins_first_gets_the_extra_of_three_partitions_from_4_1_on(
     subject: Subject, member_ids: tuple[str, str], before_4_1: dict[str, list[int]], since_4_1: dict[str, list[int]]
 ) -> None:
     """Two members share three partitions, so one of them gets two: before 4.1 the first in Kafka's hash table, later the first to join.
@@ -57,7 +57,7 @@ def test_partitions_of_a_member_that_left_go_to_the_others_in_hash_table_order(s
 
 
 @pytest.mark.rule("GN-46")
-def test_partitions_that_move_between_different_subscriptions_depend_on_the_release(subject: Subject) -> None:
+def test_uniform_assignor_gives_a_new_member_the_highest_partitions_from_4_0_on(subject: Subject) -> None:
     """Member A subscribes to one of B's two topics and gets three of its five partitions: the lowest before 4.0, the highest from 4.0 on."""
     group = ConsumerGroup(subject)
     five, single = group.add_topic(5).name, group.add_topic(1).name
