@@ -87,7 +87,7 @@ class Stream:
     def _position(self, sequence: int) -> int:
         """Return the position of a byte in the stream, given its 32-bit TCP sequence number, which wraps around.
 
-        The stream position does not wrap around. Of the possible positions, this is the one that is nearest to the next expected byte.
+        The stream position does not wrap around. Of the possible positions, the method returns the nearest to the next expected byte.
         """
         if self._expected is None:
             return sequence

@@ -84,7 +84,7 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
 def _cells(
     client: str, result: Run, total_bytes: int, event_bytes: int, expected_seconds: float, progress: Progress
 ) -> list[Cell]:
-    """Compare the results of a client with the expected ones, and return table cells. Also reports the results to `progress`.
+    """Compare the results of a client with the expected results, and return table cells. Also reports the results to `progress`.
 
     client: "producer" or "consumer". total_bytes: size of all values. event_bytes: number of bytes that the quota charges for one request or
     response. expected_seconds: how long the transfer of all values should take under the quota.

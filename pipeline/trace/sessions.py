@@ -216,9 +216,9 @@ class Sessions:
     ) -> None:
         """Store the high watermarks in a fetch response, and which other sessions of the broker must now report them.
 
-        Another session must report the high watermark of a partition if the session last returned a lower one. The session's `due_since_ns` then gets
-        the time of this response for the partition, unless an earlier time is already stored. response_partitions: maps the partitions in the
-        response to their data.
+        Another session must report the high watermark of a partition if the session last returned a lower high watermark. The session's
+        `due_since_ns` then gets the time of this response for the partition, unless an earlier time is already stored. response_partitions: maps the
+        partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

@@ -1,4 +1,4 @@
-"""The answer "what-if": how long each client would have been throttled if its byte quota had been another one.
+"""The answer "what-if": how long each client would have been throttled if it had had another byte quota.
 
 Spark replays the recorded requests of each client under each of several quotas, and sums up the throttle times. The result also has the
 throttle time as a percentage of the time for which the client's connections were in use. Spark sorts the requests by client, so that memory holds

@@ -43,7 +43,7 @@ def below_stable(tables: Tables) -> DataFrame:
 def _listed(tables: Tables, committed: bool) -> DataFrame:
     """Return a row for each pair of a read_committed response and a transaction that has batches in this response.
 
-    committed: True to consider the transactions that were committed, False for those that were aborted.
+    committed: True to consider the transactions that were committed, False for transactions that were aborted.
 
     Columns: run (the recording), seq (of the fetch), where_ (topic name or id), partition, producer_id, first_offset (of the transaction's batches in
     the response), marker (offset of its marker) and lists (true if the response lists the transaction as aborted).

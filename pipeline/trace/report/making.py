@@ -102,7 +102,7 @@ class Report(NamedTuple):
     """What `make` returns about the report page that it has written.
 
     path: path of the page. run: name of the run (recording) on the page. outcomes: results of the rules for that run. notes: problems of the trace.
-    others: maps the name of each other run of the trace to the results of those rules that had anything to check in it. The dict is empty if the user
+    others: maps the name of each other run of the trace to the results of the rules that had anything to check in it. The dict is empty if the user
     chose the run of the page, because the rules are then evaluated for that run only.
     """
 
