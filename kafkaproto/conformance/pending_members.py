@@ -114,7 +114,7 @@ def described_in_rebalances(subject: Subject) -> list[tuple[str, list[tuple[byte
 def group_after_offset_delete_without_commit(subject: Subject) -> str:
     """Send OffsetDelete for an existing partition that has no committed offset in the group. Returns the state of the group afterwards.
 
-    The group has only a pending member: one that has got its member id, but has not joined with it.
+    The group has only a pending member: a client that has got its member id, but has not joined with it.
     """
     topic, group = new_topic(subject).name, Group(subject)
     assert group.client().join().error_code == PENDING

@@ -105,7 +105,7 @@ def test_session_timeout_of_a_group_applies_to_a_member_from_its_next_heartbeat_
     """A and B join, the session timeout of their group changes, and B sends another heartbeat. Both are then silent.
 
     A is removed after the broker's session timeout, because A has sent no heartbeat since the change. B is removed after the group's session
-    timeout. group_ms: the session timeout of the group, shorter or longer than that of the broker.
+    timeout. group_ms: the session timeout of the group, shorter or longer than the broker's.
     """
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)

@@ -365,7 +365,7 @@ def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subj
 def test_empty_consumer_group_rejects_a_classic_join_with_an_unknown_member_id(
     subject: Subject,
 ) -> None:
-    """Joins with an unknown member id are rejected. A join without an id converts the group to a classic one, which keeps its committed offsets."""
+    """Joins with an unknown member id are rejected. A join without an id converts the group to a classic group, which keeps its committed offsets."""
     group = ConsumerGroup(subject)
     key, place = (group.topic.name, 0), {group.topic.name: {0: (5, None)}}
     assert group.enter("A") == (1, ALL)

@@ -184,7 +184,7 @@ def test_not_leader_error_precedes_invalid_acks_error_only_for_transactional_bat
 def test_init_producer_id_with_any_epoch_of_the_producer_aborts_the_open_transaction(
     subject: Subject, epoch: int
 ) -> None:
-    """The epoch in the request is an old one, or one that was never assigned.
+    """The epoch in the request is an old epoch of the producer, or an epoch that was never assigned.
 
     The request starts the abort; the same request is rejected after the abort.
     """

@@ -160,7 +160,7 @@ def test_offset_commit_of_a_member_needs_the_current_generation(subject: Subject
 
 @pytest.mark.rule("GO-17", "SN-23")
 def test_offset_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: Subject) -> None:
-    """OffsetCommit version 9 gets GROUP_ID_NOT_FOUND (69) from the coordinator of Kafka 4, ILLEGAL_GENERATION (22) from earlier ones (SN-23)."""
+    """OffsetCommit version 9 gets GROUP_ID_NOT_FOUND (69) from Kafka 4's coordinator, ILLEGAL_GENERATION (22) from earlier coordinators (SN-23)."""
     t1 = new_topic(subject).name
     member: dict[str, Any] = {"generation_id_or_member_epoch": 5, "member_id": "m"}
     assert commit(Group(subject), {t1: {0: (5, "x")}}, 9, **member) == {

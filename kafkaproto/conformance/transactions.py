@@ -52,7 +52,7 @@ def bumps_epochs(subject: Subject) -> bool:
 
 
 class Producer:
-    """A producer with a transactional id of its own. `producer_id` and `epoch` are those of its last successful InitProducerId.
+    """A producer with a transactional id of its own. `producer_id` and `epoch` come from its last successful InitProducerId.
 
     index: the partition of `__transaction_state` that a new transactional id must be in; None for any.
     """
