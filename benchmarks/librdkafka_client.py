@@ -1,4 +1,4 @@
-"""A benchmark with a real client: confluent-kafka writes values of one size to a topic, or reads them. All brokers get the same client."""
+"""A benchmark with a real client: confluent-kafka writes values of one size to a topic, or reads them. Each measured broker gets the same load."""
 
 from __future__ import annotations
 

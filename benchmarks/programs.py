@@ -41,7 +41,7 @@ class Program:
         """Prepare a program without starting it.
 
         name: the name of the program in tables. command: the command line that starts it. folder: its working directory. environment: its
-        environment variables; None stands for those of this process.
+        environment variables; None stands for the environment of this process.
         """
         self.name = name
         self.command = command

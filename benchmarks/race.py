@@ -1,9 +1,9 @@
 """Compare the speed of this broker with Kafka, kfake and a minimal asyncio server.
 
 kfake is the test broker of franz-go, a Kafka client for Go. The minimal asyncio server is
-`benchmarks.floor`. All get the same requests. The results are ratios of speeds: all programs run on
-the same machine at the same time, rounds are interleaved, and medians are compared. A measurement
-deletes its topics when it ends. The program writes docs/benchmarks.md.
+`benchmarks.floor`. All four get the same requests. The results are ratios of speeds: all programs
+run on the same machine at the same time, rounds are interleaved, and medians are compared. A
+measurement deletes its topics when it ends. The program writes docs/benchmarks.md.
 
 `make race` runs this module.
 """
@@ -122,7 +122,7 @@ def fetched_of_many(incremental: bool) -> Callable[[str], float]:
 
 
 def cells() -> list[Cell]:
-    """Return the measurements of the benchmark `benchmarks.race` except `THREE`, in the order of the rows of the table."""
+    """Return the measurements of the benchmark `benchmarks.race` that need one broker, in the order of the rows of the table."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35, KAFKA: AHEAD, KFAKE: 0.5}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5, KAFKA: AHEAD, KFAKE: 0.5}),

@@ -1,6 +1,6 @@
 """The client of the benchmark `benchmarks.race`: a raw socket that sends frames built beforehand, and reads and discards the responses.
 
-All brokers get the same client.
+The benchmark uses this client for all programs that it compares.
 """
 
 from __future__ import annotations

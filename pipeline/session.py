@@ -113,7 +113,7 @@ def start(name: str, scratch: Path, log: TextIO, connector: bool = True) -> Spar
     """Start a session and return it; the caller must `stop()` it.
 
     name: the application's name. scratch: folder for Spark's temporary files. log: an open file that receives all output of the JVM, unless
-    `spark-submit` started the JVM. connector: whether to load Spark's Kafka connector. Raises ConnectorMissing if it cannot be downloaded.
+    `spark-submit` started the JVM. connector: whether to load Spark's Kafka connector. Raises ConnectorMissing if the connector cannot be downloaded.
     """
     from pyspark.sql import SparkSession
 

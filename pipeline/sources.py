@@ -46,5 +46,5 @@ def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[
 
 
 def entries(run: Run) -> Iterator[Entry]:
-    """Yield the exchanges (requests with responses) and events of a run (a recording). A damaged file yields those before the damage."""
+    """Yield the exchanges (requests with responses) and events of a run (a recording). A damaged file yields the entries before the damage."""
     return captures.entries(run) if run.capture else traces.RunReader(run).entries()

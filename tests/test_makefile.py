@@ -111,7 +111,7 @@ def test_ci_script_runs_make_check_make_test_all_and_make_docs(tmp_path: Path) -
     assert (tmp_path / "calls").read_text().splitlines() == ["make check", "make test-all", "make docs"]
 
 
-def test_make_broker_passes_racks_and_extra_arguments() -> None:
+def test_make_broker_passes_racks_and_extra_arguments_to_the_broker_command() -> None:
     from kafkaproto.broker.server.main import parser
 
     plan = make("-n", "broker", "ARGS=--port 0 -c fetch.max.bytes=2048", f"PYTHON={sys.executable}")

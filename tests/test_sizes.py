@@ -142,7 +142,7 @@ def test_size_check_finds_files_and_classes_above_a_limit(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_size_check_counts_every_kind_of_method(tmp_path: Path, method: str) -> None:
+def test_size_check_counts_methods_of_every_kind_but_no_function_inside_a_method(tmp_path: Path, method: str) -> None:
     text = "class C:\n    def g(self):\n        def inner(): ...\n"
     more = [f"    {method.format(number)}\n" for number in range(25)]
     assert made_up(tmp_path, text + "".join(more)) == [("broker/large.py::C", "26 methods")]

@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Place(NamedTuple):
-    """The place of a test's outcome in the result table. name: the name of the row. subject: the name of the column, that of the tested cluster."""
+    """The place of a test's outcome in the result table. name: the name of the row. subject: the name of the column: the tested cluster."""
 
     name: str
     subject: str

@@ -70,7 +70,7 @@ class ConsumerGroup(Group):
 
     @property
     def is_release_4_2(self) -> bool:
-        """Return whether the broker is of release 4.2 or a later one, as the API versions that it offers show."""
+        """Return whether the broker is of release 4.2 or later, as the API versions that it offers show."""
         release = release_of(self._ranges)
         return self.is_release_4 and release is not None and releases().index(release) >= releases().index("4.2")
 
@@ -122,8 +122,8 @@ class ConsumerGroup(Group):
     ) -> Any:
         """Send a heartbeat and return the response.
 
-        owned: the partitions that the member owns; None if unchanged. names: the topics that the member subscribes to; None if unchanged. timeout_ms:
-        the member's rebalance timeout; -1 if unchanged. fields: further fields of the request.
+        epoch: the member epoch in the request. owned: the partitions that the member owns; None if unchanged. names: the topics that the member
+        subscribes to; None if unchanged. timeout_ms: the member's rebalance timeout; -1 if unchanged. fields: further fields of the request.
         """
         request = ConsumerGroupHeartbeatRequest(
             self.id,

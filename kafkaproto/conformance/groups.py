@@ -185,7 +185,7 @@ def follower_of(group: Group) -> int:
 def two_replicas(group: Group) -> Iterator[int]:
     """Give partition 0 of the offsets topic, which stores the group, a second replica until the end of the `with` block.
 
-    Yields the id of the broker with this replica.
+    Yields the id of the broker with the second replica.
     """
     leader, follower = group.coordinator(), follower_of(group)
     group.subject.need_broker(follower)

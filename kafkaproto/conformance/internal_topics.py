@@ -29,7 +29,7 @@ APPLIED_MS = 500
 
 
 def read_to_the_end(topic: Topic, index: int, offset: int = 0) -> Iterator[Record]:
-    """Yield the records of a partition from an offset to the high watermark. A long partition takes several fetches."""
+    """Yield the records of partition `index` from an offset to the high watermark, with as many fetches as necessary."""
     subject = topic.subject
     version = min(subject.version(ApiKey.FETCH, FETCH_VERSION), LATEST_FETCH)
     while True:

@@ -5,12 +5,13 @@ A test declares its requirements with a marker:
     @pytest.mark.needs("fetch.max.bytes", racks=True)
 
 A module can set this marker for all its tests with `pytestmark`. If a test in the module has its own marker, the requirements of both apply.
-The positional arguments are names of broker settings. The cluster must have the values of these settings in the profile, the settings file, of the
-test's module.
+The positional arguments are names of broker settings. In the cluster, these settings must have the values that they have in the profile of the test's
+module. A profile is a file of broker settings.
 
-at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed. A test that connects to every broker that
-it needs can omit `brokers`, because a connection to a missing broker skips the test. racks: whether broker N must be in rack rN. offsets_topic:
-whether the cluster must have enough brokers for the replicas of the offsets topic. A test without the marker only needs one broker.
+The marker has four keyword arguments. at_least: maps the name of a setting to the lowest sufficient value. brokers: the number of brokers needed. A
+test that connects to every broker that it needs can omit `brokers`, because a connection to a missing broker skips the test. racks: whether broker N
+must be in rack rN. offsets_topic: whether the cluster must have enough brokers for the replicas of the offsets topic. A test without the marker needs
+one broker and no particular settings.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def outcome_in_stable_group(subject: Subject, leave: Leave) -> Outcome:
 
 
 def outcome_in_sync_phase(subject: Subject, leave: Leave) -> Outcome:
-    """Let a pending member leave a group in which one of two members waits for its SyncGroup response; return what these two then see.
+    """Let a pending member leave a group in which one of two members waits for its SyncGroup response. Return what these two see.
 
     A pending member has got its member id, but has not joined with it. leave: a function that removes the pending member from the group.
     """
@@ -114,7 +114,7 @@ def described_in_rebalances(subject: Subject) -> list[tuple[str, list[tuple[byte
 def group_after_offset_delete_without_commit(subject: Subject) -> str:
     """Send OffsetDelete for an existing partition that has no committed offset in the group. Returns the state of the group afterwards.
 
-    The group has only a pending member: one that has got its member id, but has not joined with it.
+    The group has only a pending member: a client that has got its member id, but has not joined with it.
     """
     topic, group = new_topic(subject).name, Group(subject)
     assert group.client().join().error_code == PENDING

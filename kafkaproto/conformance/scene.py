@@ -257,7 +257,7 @@ def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bo
 
 @contextmanager
 def held(subject: Subject, topic: Topic, broker_id: int, index: int = 0) -> Iterator[None]:
-    """Stop a broker from fetching a partition from its leader until the end of the `with` block.
+    """Stop a broker from fetching partition `index` of a topic from its leader until the end of the `with` block.
 
     The test must not send requests to this broker in the block: if it is a Kafka broker, its whole process is suspended, so it does not respond.
     """

@@ -18,7 +18,7 @@ CONSUMER_GROUP_APIS = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DE
 
 
 class NotServed(Exception):
-    """Raised for a request in a version that the cluster does not serve. The message contains this version and those that are served."""
+    """Raised for a request in a version that the cluster does not serve. The message contains this version and the served versions."""
 
 
 class Served:
@@ -103,7 +103,7 @@ class Complete:
         return preferred
 
     def served(self, key: int, versions: Iterable[int]) -> list[int]:
-        """Return those of the given versions of an API that the cluster serves. Skips the test if it serves none of them.
+        """Return which of the given versions of an API the cluster serves. Skips the test if it serves none of them.
 
         key: the API key.
         """

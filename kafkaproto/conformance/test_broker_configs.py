@@ -132,7 +132,7 @@ def test_local_log_retention_above_the_default_log_retention_is_rejected(subject
 @pytest.mark.rule("CF-19")
 @EITHER
 def test_error_for_changing_read_only_settings_lists_exactly_those_settings(subject: Subject, broker: str) -> None:
-    """The error lists the read-only settings of the request: up to four in the order of a Java hash table, more in that of a Scala hash table.
+    """The error lists up to four read-only settings in the order of a Java hash table, and more than four in the order of a Scala hash table.
 
     Each request also changes a dynamic setting to an invalid value. The error does not list the dynamic setting. broker: a broker id, or "" for all
     brokers.

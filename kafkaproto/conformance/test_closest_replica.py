@@ -1,4 +1,4 @@
-"""Tests of fetching from the closest replica (KIP-392). The brokers' racks are r0, r1 and r2; broker 0 leads."""
+"""Tests of fetching from the closest replica (KIP-392). The brokers' racks are r0, r1 and r2, and broker 0 leads all partitions."""
 
 from __future__ import annotations
 

@@ -85,7 +85,8 @@ def test_invalid_config_operation_is_reported_before_an_illegal_topic_name(
 ) -> None:
     """Kafka checks, in this order: repeated and null settings, operations, the topic's name, the topic's settings, whether the topic exists.
 
-    Each topic gets the error of the first check that fails. The test uses an existing topic, a missing one, an illegal name and an empty name.
+    Each topic gets the error of the first check that fails. The test uses an existing topic, a missing topic, an illegal name and an empty name.
+    validate_only: whether the broker only checks the changes.
     """
     names = [new_topic(subject).name, subject.new_name("missing"), "a b", ""]
     unknown = INVALID_CONFIG, "Unknown topic config name: no.such"

@@ -178,9 +178,10 @@ def test_invalid_settings_of_a_client_metrics_subscription_are_rejected(subject:
 def test_append_and_subtract_are_rejected_for_all_settings_of_client_metrics(
     subject: Subject, subscription: str, is_present: bool
 ) -> None:
-    """The lists `metrics` and `match` are no exception, and it does not matter whether the subscription exists or its name is empty.
+    """APPEND and SUBTRACT are rejected for every setting, also for the lists `metrics` and `match`.
 
-    Kafka checks the operations before it checks the name and values, so the error of APPEND precedes that of an unknown setting.
+    The error does not depend on whether the subscription exists or its name is empty. Kafka checks the operations before the name, the settings and
+    the values, so the error also precedes that of an unknown setting. is_present: whether the subscription exists before the changes.
     """
     values = [(METRICS, "a.,b."), (MATCH, "client_id=a"), (INTERVAL, "1000")]
     if is_present:

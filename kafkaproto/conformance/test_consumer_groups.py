@@ -217,7 +217,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
 def test_member_that_rejoins_before_revoking_partitions_gets_an_empty_assignment(subject: Subject) -> None:
-    """Members A and B join without an instance id, and later join again with one.
+    """Members A and B join without an instance id, and later join again with an instance id.
 
     A still owns partitions that it must revoke for B, so the response to A's second join has no partitions. B has nothing to revoke, so the response
     to B's second join has B's partitions.

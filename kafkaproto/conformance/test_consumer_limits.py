@@ -51,7 +51,7 @@ def test_heartbeat_responses_contain_the_heartbeat_interval_set_at_the_broker(su
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("CF-15")
-def test_settings_that_a_group_does_not_set_have_the_values_of_the_broker(subject: Subject) -> None:
+def test_group_settings_that_are_not_set_have_the_values_of_the_broker(subject: Subject) -> None:
     """The broker's session timeout is 3 s and its heartbeat interval 500 ms. DescribeConfigs marks both as defaults of the group."""
     values = {name.removeprefix("group."): value for name, value in settings_in_force(subject, TIMEOUTS).items()}
     assert values == {SESSION: str(SESSION_MS), HEARTBEAT: str(INTERVAL_MS)}
@@ -105,7 +105,7 @@ def test_session_timeout_of_a_group_applies_to_a_member_from_its_next_heartbeat_
     """A and B join, the session timeout of their group changes, and B sends another heartbeat. Both are then silent.
 
     A is removed after the broker's session timeout, because A has sent no heartbeat since the change. B is removed after the group's session
-    timeout. group_ms: the session timeout of the group, shorter or longer than that of the broker.
+    timeout. group_ms: the session timeout of the group, shorter or longer than the broker's.
     """
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
@@ -126,7 +126,10 @@ def test_session_timeout_of_a_group_applies_to_a_member_from_its_next_heartbeat_
 
 @pytest.mark.rule("GN-30", "GN-35")
 def test_static_member_that_left_with_epoch_minus_2_is_removed_at_session_timeout(subject: Subject) -> None:
-    """A static member leaves with epoch -2: its session timeout does not restart. After its removal, another member can join with its instance id."""
+    """Static member A leaves with epoch -2 halfway through its session timeout. This does not restart the timeout, at whose end A is removed.
+
+    Member B can then join with A's instance id.
+    """
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     start_ms = subject.now_ms()

@@ -72,7 +72,7 @@ def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_claims_moved_partitio
 
 
 @pytest.mark.rule("GN-27", "SN-31")
-def test_heartbeat_with_all_fields_gets_even_an_unchanged_assignment(subject: Subject) -> None:
+def test_heartbeat_with_all_fields_gets_the_assignment_even_if_it_is_unchanged(subject: Subject) -> None:
     """A heartbeat with all fields gets the member's unchanged assignment. A heartbeat without optional fields gets no assignment (SN-31)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
@@ -152,7 +152,7 @@ def test_member_gets_revoked_partitions_back_in_the_same_heartbeat_from_4_2_on(s
 
 @pytest.mark.rule("GN-36", "GN-40", "GN-41", "SN-39")
 def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Subject) -> None:
-    """Two members get three consecutive partitions each of their common topic; one also gets a whole second topic (scenario SN-39)."""
+    """Two members get three consecutive partitions each of their common topic. One of them also gets a whole second topic (scenario SN-39)."""
     group = ConsumerGroup(subject)
     other = group.add_topic()
     first, second = group.topic.name, other.name

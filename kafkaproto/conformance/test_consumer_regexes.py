@@ -172,7 +172,7 @@ def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group:
 def test_changing_to_a_regex_that_matches_no_topic_starts_a_new_group_epoch(
     group: ConsumerGroup,
 ) -> None:
-    """A member replaces its expression by one that matches no topic.
+    """A member replaces its expression by an expression that matches no topic.
 
     When the broker has resolved the new expression, the group subscribes to no topic any more, so a new epoch starts.
     """

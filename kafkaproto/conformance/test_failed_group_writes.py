@@ -104,7 +104,10 @@ def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Sub
 
 @pytest.mark.rule("GC-39")
 def test_sync_group_whose_assignment_is_not_replicated_in_time_gets_an_error(subject: Subject) -> None:
-    """SyncGroup gets REBALANCE_IN_PROGRESS from the old coordinator, COORDINATOR_NOT_AVAILABLE from the one in Java. The group then rebalances."""
+    """SyncGroup gets REBALANCE_IN_PROGRESS from Kafka's old coordinator (in Scala), COORDINATOR_NOT_AVAILABLE from the new one (in Java).
+
+    In both cases, the group then rebalances.
+    """
     group = Group(subject, 0)
     with two_replicas(group) as follower:
         client = group.client()

@@ -341,9 +341,9 @@ def alter_min_insync(subject: Subject, broker: str, value: str | None) -> tuple[
 
 
 def min_insync(subject: Subject, broker: str) -> list[tuple[str | None, int]]:
-    """Return the synonyms of `min.insync.replicas` as (value, source), the effective one first.
+    """Return the synonyms of `min.insync.replicas` as (value, source), the effective value first.
 
-    broker: a broker id, or "" for the default of all brokers. A source is a config source, as DescribeConfigs numbers it.
+    broker: a broker id as text, or "" for the default of all brokers. A source is a config source, as DescribeConfigs numbers it.
     """
     request = DescribeConfigsRequest([DescribeConfigsResource(4, broker, [MIN_INSYNC])], include_synonyms=True)
     return [(s.value, s.source) for c in subject.ask_once(request, 4).results[0].configs for s in c.synonyms]

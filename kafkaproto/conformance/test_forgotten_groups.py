@@ -48,7 +48,7 @@ def listed(group: ConsumerGroup) -> tuple[str, str] | None:
 
 
 def write_record(group: ConsumerGroup) -> None:
-    """Commit an offset of another group, whose record is in the same partition of the offsets topic as those of `group`.
+    """Commit an offset of another group, whose record is in the same partition of the offsets topic as the records of `group`.
 
     ListGroups and similar requests see a group's state up to the high watermark. The removal of `group` writes no record, so these requests see the
     removal only when a later record, such as this one, is replicated.

@@ -58,7 +58,7 @@ def alter(subject: Subject, group_id: str, *changes: Change, validate_only: bool
 def described(subject: Subject, group_id: str, *keys: str) -> dict[str, tuple[str | None, int]]:
     """Return {setting: (value, source)} of a group, as DescribeConfigs returns them. keys: the settings to return; all if no key is given.
 
-    The only synonym of each setting must be the setting itself, with the same value and source.
+    Checks that the only synonym of each setting is the setting itself, with the same value and source.
     """
     request = DescribeConfigsRequest([DescribeConfigsResource(GROUP, group_id, list(keys) or None)], True)
     [result] = subject.ask_once(request, 4).results

@@ -92,7 +92,7 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
 
 @pytest.mark.rule("GC-19", "GC-30")
 def test_pending_member_id_is_forgotten_when_the_group_is_full(subject: Subject) -> None:
-    """Three clients get a member id, and two of them join. The third is rejected and stays unknown, even after a member has left."""
+    """Three clients get a member id, and two of them join. The third is rejected, and its member id stays unknown, even after a member has left."""
     group = Group(subject)
     a, b, c = (group.client() for _ in range(3))
     assert [client.join().error_code for client in (a, b, c)] == [79] * 3
@@ -136,10 +136,10 @@ def test_rejected_pending_member_ends_the_join_phase_only_without_kip_848(subjec
 
 @pytest.mark.rule("GC-30")
 def test_coordinator_rebalances_a_loaded_group_that_exceeds_group_max_size(subject: Subject) -> None:
-    """The test writes a record to the offsets topic that gives a stable group of two a third member, and then moves the coordinator.
+    """The test adds a third member to a stable group of two members by a record in the offsets topic, and then moves the coordinator.
 
     The next coordinator loads the group with three members and starts a rebalance. The first two members that join again stay, and the third
-    one is rejected. Only a client with the id of Kafka's own admin client may write to internal topics.
+    member is rejected. Only a client with the id of Kafka's own admin client may write to internal topics.
     """
     group = Group(subject, 0)
     before = group.coordinator()

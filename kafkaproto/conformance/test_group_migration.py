@@ -365,7 +365,7 @@ def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subj
 def test_empty_consumer_group_rejects_a_classic_join_with_an_unknown_member_id(
     subject: Subject,
 ) -> None:
-    """Joins with an unknown member id are rejected. A join without an id converts the group to a classic one, which keeps its committed offsets."""
+    """Joins with an unknown member id are rejected. A join without an id converts the group to a classic group, which keeps its committed offsets."""
     group = ConsumerGroup(subject)
     key, place = (group.topic.name, 0), {group.topic.name: {0: (5, None)}}
     assert group.enter("A") == (1, ALL)
@@ -384,7 +384,7 @@ def test_empty_consumer_group_rejects_a_classic_join_with_an_unknown_member_id(
 @pytest.mark.parametrize(
     ("kind", "instance", "has_protocols"), [("consumer", None, False), ("", None, True), ("consumer", "i1", False)]
 )
-def test_inconsistent_classic_join_fails_but_turns_an_empty_kip_848_group_classic(
+def test_join_with_an_inconsistent_protocol_makes_an_empty_kip_848_group_classic(
     subject: Subject, kind: str, instance: str | None, has_protocols: bool
 ) -> None:
     group = ConsumerGroup(subject)

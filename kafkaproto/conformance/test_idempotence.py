@@ -120,8 +120,8 @@ def init(
 ) -> tuple[int, int, int]:
     """Send InitProducerId and return (error, producer id, epoch).
 
-    known: the producer id and the epoch in the request. Without them, the request has -1 for both, as that of a new producer. broker_id: the broker
-    that gets the request.
+    transactional_id: None for a producer without transactions. known: the producer id and the epoch in the request. Without them, the request has -1
+    for both, like the request of a new producer. broker_id: the broker that gets the request.
     """
     producer_id, epoch = known or (-1, -1)
     request = InitProducerIdRequest(transactional_id, 60_000, producer_id, epoch)

@@ -136,7 +136,7 @@ def test_list_offsets_response_repeats_duplicate_topics_of_the_request_before_4_
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("L-10")
 def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject: Subject) -> None:
-    """The request has two entries for one topic, the response one. The test ignores the order of the response, which is that of a hash table."""
+    """The request has two entries for one topic, the response has one. The test ignores the order of the topics, which a hash table determines."""
     a, b = new_topic(subject, 2), new_topic(subject)
     assert sorted((name, sorted(i)) for name, i in entries_of(subject, (a, 0), (b, 0), (a, 1))) == [
         (a.name, [0, 1]),
@@ -146,9 +146,9 @@ def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject
 
 
 def entries_without_partitions(subject: Subject) -> list[tuple[str, int]]:
-    """Send ListOffsets for three topics: no partition of an existing one, no partition of an unknown one, and one partition of another existing one.
+    """Send ListOffsets for two topics without partitions (an existing and an unknown topic), and for one partition of a third topic.
 
-    Returns ("existing", "unknown" or "other", number of partitions) of each topic in the response.
+    Returns (label, number of partitions) of each topic in the response. The labels of the three topics are "existing", "unknown" and "other".
     """
     existing, other, unknown = new_topic(subject), new_topic(subject), subject.new_name("unknown")
     labels = {existing.name: "existing", unknown: "unknown", other.name: "other"}

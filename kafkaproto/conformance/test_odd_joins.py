@@ -101,7 +101,8 @@ def test_offset_delete_fails_for_every_topic_if_a_members_subscription_is_trunca
     """If a member's subscription ends before the end of its user data, or has a negative version, the group counts as subscribed to every topic.
 
     Missing or invalid fields after the user data have no effect, because the coordinator does not decode them. data: the subscription in JoinGroup.
-    is_read: whether OffsetDelete is expected to return GROUP_SUBSCRIBED_TO_TOPIC for a topic that the subscription does not name.
+    is_read: True if the coordinator decodes the missing or invalid part of `data`. OffsetDelete for a topic that the subscription does not name then
+    gets GROUP_SUBSCRIBED_TO_TOPIC. If `is_read` is False, OffsetDelete gets no error.
     """
     group = Group(subject)
     assert join(group, ("range", data)).error_code == 0

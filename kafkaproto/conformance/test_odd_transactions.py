@@ -85,7 +85,10 @@ def test_write_txn_markers_returns_a_single_result_for_all_markers_of_a_producer
 def test_replicated_marker_hides_the_error_of_a_stale_marker_of_the_same_producer(
     subject: Subject, epochs: tuple[int, int]
 ) -> None:
-    """A request has a marker with the current epoch and one with an older epoch. In either order, the response has no error."""
+    """A WriteTxnMarkers request has two markers of a producer, with its current and with its previous epoch. The response has no error.
+
+    epochs: the epochs of the two markers, in the order of the request.
+    """
     subject.need_broker(1)
     topic, producer = new_topic(subject, replication=2), Producer(subject)
     producer.init()
@@ -162,7 +165,11 @@ def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_o
 def test_not_leader_error_precedes_invalid_acks_error_only_for_transactional_batches(
     subject: Subject, transactional: bool
 ) -> None:
-    """The test sends a Produce with acks=2 to the leader (broker 0), to a follower (broker 1) and to a broker without a replica (broker 2)."""
+    """The test sends a Produce with acks=2 to the leader (broker 0), to a follower (broker 1) and to a broker without a replica (broker 2).
+
+    The leader returns INVALID_REQUIRED_ACKS. The other two brokers return NOT_LEADER_OR_FOLLOWER if the batch is transactional, and otherwise
+    INVALID_REQUIRED_ACKS. transactional: whether the batch is transactional.
+    """
     subject.need_broker(2)
     topic, producer = new_topic(subject, assignment={0: [0, 1]}), Producer(subject)
     producer.init()
@@ -177,7 +184,7 @@ def test_not_leader_error_precedes_invalid_acks_error_only_for_transactional_bat
 def test_init_producer_id_with_any_epoch_of_the_producer_aborts_the_open_transaction(
     subject: Subject, epoch: int
 ) -> None:
-    """The epoch in the request is an old one, or one that was never assigned.
+    """The epoch in the request is an old epoch of the producer, or an epoch that was never assigned.
 
     The request starts the abort; the same request is rejected after the abort.
     """

@@ -42,7 +42,7 @@ def listed(response: Any) -> Requested:
 
 
 def requests(first: str, second: str) -> list[Requested]:
-    """Return the topics and partitions of five OffsetFetch requests. All but the fourth one repeat topics or partitions.
+    """Return the topics and partitions of five OffsetFetch requests. All but the fourth request repeat topics or partitions.
 
     The first three requests have at most four different partitions, the last two have more. An immutable `Map` of Scala keeps the order of up to four
     entries, but orders more entries by their hashes. first, second: the names of two topics.
@@ -60,7 +60,7 @@ def requests(first: str, second: str) -> list[Requested]:
 def test_offset_fetch_returns_a_partition_named_twice_only_once_before_4_0(subject: Subject) -> None:
     """The coordinator in Scala (default before 4.0) returns each topic and partition once, in the order of an immutable `Map` of Scala.
 
-    The coordinator in Java returns the topics and partitions as the request has them, including repeated ones.
+    The coordinator in Java returns the topics and partitions as the request has them, also if they are repeated.
     """
     group = Group(subject)
     first, second = (new_topic(subject, partitions=9).name for _ in range(2))

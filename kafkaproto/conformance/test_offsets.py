@@ -160,7 +160,7 @@ def test_offset_commit_of_a_member_needs_the_current_generation(subject: Subject
 
 @pytest.mark.rule("GO-17", "SN-23")
 def test_offset_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: Subject) -> None:
-    """OffsetCommit version 9 gets GROUP_ID_NOT_FOUND (69) from the coordinator of Kafka 4, ILLEGAL_GENERATION (22) from earlier ones (SN-23)."""
+    """OffsetCommit version 9 gets GROUP_ID_NOT_FOUND (69) from Kafka 4's coordinator, ILLEGAL_GENERATION (22) from earlier coordinators (SN-23)."""
     t1 = new_topic(subject).name
     member: dict[str, Any] = {"generation_id_or_member_epoch": 5, "member_id": "m"}
     assert commit(Group(subject), {t1: {0: (5, "x")}}, 9, **member) == {
@@ -245,10 +245,10 @@ def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
 def test_offset_fetch_without_groups_gets_no_response_before_4_0(
     subject: Subject, version: int, require_stable: bool, responds: bool
 ) -> None:
-    """An OffsetFetch without groups gets no response before 4.0; the broker keeps the connection open, but reads no further requests from it.
+    """Before 4.0, an OffsetFetch without groups gets no response. The broker keeps the connection open, but reads no further requests from it.
 
-    version, require_stable: the version and the field `require_stable` of the OffsetFetch request. responds: whether a response is expected, as from
-    4.0 on.
+    version, require_stable: the version and the field `require_stable` of the OffsetFetch request. responds: whether a response is expected: False
+    before 4.0, True from 4.0 on.
     """
     connection = Group(subject).connect()
     subject.send(connection, OffsetFetchRequest(groups=[], require_stable=require_stable), version)

@@ -57,7 +57,7 @@ def enlarged(subject: Subject, topic: str, count: int, assignment: Sequence[Sequ
 
 
 def reassigned(subject: Subject, topic: str, index: int, replicas: Sequence[int] | None) -> Error:
-    """Reassign a partition, and return (error code, message).
+    """Reassign partition `index` of a topic, and return (error code, message).
 
     replicas: the broker ids of its new replicas; None cancels a reassignment. The message is None if there is no error.
     """
@@ -68,7 +68,7 @@ def reassigned(subject: Subject, topic: str, index: int, replicas: Sequence[int]
 
 
 def elected(subject: Subject, kind: int, topic: str, index: int) -> Error:
-    """Elect a leader, and return (error code, message). kind: 0 for the preferred replica, 1 for any replica."""
+    """Elect a leader of partition `index`, and return (error code, message). kind: 0 for the preferred replica, 1 for any replica."""
     request = ElectLeadersRequest(kind, [TopicPartitions(topic, [index])], 5_000)
     [result] = subject.ask_once(request, 2).replica_election_results
     return result.partition_result[0].error_code, result.partition_result[0].error_message

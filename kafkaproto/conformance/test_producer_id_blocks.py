@@ -9,7 +9,7 @@ from kafkaproto.conformance.transactions import TIMEOUT_MS, Producer
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 
 PROFILE = "replicated-offsets"
-"""The settings with which this broker gets its block of producer ids only after some time, like a real Kafka (TX-11)."""
+"""The settings profile with which the broker of this project gets producer ids only some time after its start, like a real Kafka (TX-11)."""
 LOADING = 14
 
 

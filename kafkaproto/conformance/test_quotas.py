@@ -80,7 +80,8 @@ def test_first_request_above_10_seconds_of_byte_quota_is_throttled_for_the_exces
 ) -> None:
     """The throttle time of a first request is the number of bytes beyond those that the quota allows in ten seconds, divided by the quota.
 
-    bound: the quota in bytes per second. throttle_ms: the expected throttle time, exact on any clock because nothing was recorded before.
+    bound: the quota in bytes per second. request_bytes: the size of the request. throttle_ms: the expected throttle time, exact on any clock because
+    nothing was recorded before.
     """
     payer = Payer(subject, new_topic(subject), bound)
     with limited(subject, (payer.entity, {PRODUCE: float(bound)})):

@@ -47,7 +47,7 @@ class Session:
     def step(self, *partitions: tuple[str, int, int], **more: Any) -> Any:
         """Send the next valid request of the session and return the response. The first request opens the session.
 
-        partitions: (topic, partition, fetch offset) of each partition in the request; after the first request, only new and changed ones.
+        partitions: (topic, partition, fetch offset) of each partition in the request; after the first request, only new and changed partitions.
         more: further arguments of `wire.fetch`.
         """
         response = self.ask(*partitions, **more)

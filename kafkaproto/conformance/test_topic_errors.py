@@ -35,7 +35,11 @@ def topic_request(
     assignment: Sequence[tuple[int, Sequence[int]]] = (),
     configs: Mapping[str, str | None] | None = None,
 ) -> CreatableTopic:
-    """Return a topic of a CreateTopics request. assignment: (partition, broker ids); with it, `partitions` and `factor` must be -1."""
+    """Return a topic for a CreateTopics request.
+
+    partitions: the number of partitions. factor: the replication factor. assignment: (partition, broker ids) of each partition; if it is given,
+    `partitions` and `factor` must be -1. configs: maps names of settings to values, None for null; without `configs`, the topic has no settings.
+    """
     replicas = [CreatableReplicaAssignment(index, list(brokers)) for index, brokers in assignment]
     return CreatableTopic(
         name, partitions, factor, replicas, [CreatableTopicConfig(*setting) for setting in (configs or {}).items()]

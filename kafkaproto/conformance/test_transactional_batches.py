@@ -1,4 +1,4 @@
-"""Tests of transactional batches: which ones the leader verifies with the coordinator, and batches that DeleteRecords removes."""
+"""Tests of transactional batches: which batches the leader verifies with the coordinator, and what happens if DeleteRecords removes some."""
 
 from __future__ import annotations
 

@@ -317,9 +317,9 @@ def test_list_transactions_filters_by_producer_id_and_by_duration(subject: Subje
 
 @pytest.mark.rule("TX-72")
 def test_list_transactions_returns_each_unknown_state_once(subject: Subject) -> None:
-    """Up to four unknown states are in the order of the request, more than four in that of a Scala hash table.
+    """Up to four unknown states are returned in the order of the request, more than four in the order of a Scala hash table.
 
-    The state "Empty" is known, so it is not returned.
+    The state "Empty" is known, so it is not among the returned states.
     """
     producer = Producer(subject)
     producer.init()

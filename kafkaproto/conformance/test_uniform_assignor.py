@@ -33,17 +33,20 @@ def joined(group: ConsumerGroup, partitions: int, *member_ids: str) -> dict[str,
         (("B", "Q"), {"B": [0], "Q": [1, 2]}, {"B": [0, 1], "Q": [2]}),
     ],
 )
-def test_remaining_partition_stays_with_its_owner_only_from_4_1_on(
+def test_member_that_joins_first_gets_the_extra_of_three_partitions_from_4_1_on(
     subject: Subject, member_ids: tuple[str, str], before_4_1: dict[str, list[int]], since_4_1: dict[str, list[int]]
 ) -> None:
-    """Two members share three partitions, so one of them gets two: before 4.1 the first in Kafka's hash table, later the first to join."""
+    """Two members share three partitions, so one of them gets two: before 4.1 the first in Kafka's hash table, later the first to join.
+
+    member_ids: the members in the order in which they join. before_4_1, since_4_1: the expected target assignments before 4.1 and from 4.1 on.
+    """
     group = ConsumerGroup(subject)
     assert joined(group, 3, *member_ids) == (before_4_1 if group.stores_topics else since_4_1)
 
 
 @pytest.mark.rule("GN-42", "GN-45")
 def test_partitions_of_a_member_that_left_go_to_the_others_in_hash_table_order(subject: Subject) -> None:
-    """Member C leaves, and members Q and B get one each of its two partitions. Q is before B in the hash table, so Q gets the first of the two."""
+    """Member C leaves. Members Q and B each get one of C's two partitions. Q is before B in the hash table, so Q gets the first partition of C."""
     group = ConsumerGroup(subject)
     before = joined(group, 6, "B", "Q", "C")
     assert group.heartbeat("C", LEAVE_EPOCH).error_code == 0
@@ -54,7 +57,7 @@ def test_partitions_of_a_member_that_left_go_to_the_others_in_hash_table_order(s
 
 
 @pytest.mark.rule("GN-46")
-def test_partitions_that_move_between_different_subscriptions_depend_on_the_release(subject: Subject) -> None:
+def test_uniform_assignor_gives_a_new_member_the_highest_partitions_from_4_0_on(subject: Subject) -> None:
     """Member A subscribes to one of B's two topics and gets three of its five partitions: the lowest before 4.0, the highest from 4.0 on."""
     group = ConsumerGroup(subject)
     five, single = group.add_topic(5).name, group.add_topic(1).name
@@ -68,7 +71,10 @@ def test_partitions_that_move_between_different_subscriptions_depend_on_the_rele
 
 @pytest.mark.rule("GN-47")
 def test_heartbeat_for_which_the_assignor_fails_changes_nothing_before_4_0(subject: Subject) -> None:
-    """Before 4.0, the assignor fails if one partition of a topic has moved from member A to member B, and another one would move from B to A."""
+    """The assignor fails before 4.0: one partition of a topic has moved from member A to member B, and another one would move from B to A.
+
+    The heartbeat of A that causes this gets an error, and changes no epoch and no target assignment.
+    """
     group = ConsumerGroup(subject)
     six, three, two = (group.add_topic(partitions).name for partitions in (6, 3, 2))
     group.enter("B", six, three, two)

@@ -52,7 +52,7 @@ def bumps_epochs(subject: Subject) -> bool:
 
 
 class Producer:
-    """A producer with a transactional id of its own. `producer_id` and `epoch` are those of its last successful InitProducerId.
+    """A producer with a transactional id of its own. `producer_id` and `epoch` come from its last successful InitProducerId.
 
     index: the partition of `__transaction_state` that a new transactional id must be in; None for any.
     """
@@ -95,7 +95,7 @@ class Producer:
         """Send InitProducerId, and return (error, producer id, epoch). Stores nothing in this object.
 
         Repeats the request only as long as its error is COORDINATOR_LOAD_IN_PROGRESS (14), for example because the broker has no producer ids to
-        assign yet (TX-11). producer_id, epoch: the current values of the producer, -1 for none. timeout_ms: the timeout of its transactions.
+        assign yet (TX-11). producer_id, epoch: the current values of the producer, -1 for none. timeout_ms: the transaction timeout.
         """
         request = InitProducerIdRequest(self.id, timeout_ms, producer_id, epoch)
         while True:

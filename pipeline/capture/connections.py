@@ -237,8 +237,9 @@ class Connection:
     def _find_client(self, heads: list[bytearray]) -> int | None:
         """Return the index (0 or 1) of the endpoint that sends requests; None if unknown. heads: the buffered bytes of each endpoint.
 
-        If the connection was captured from its handshake, the client's first byte must start a request. Otherwise, any request that can be decoded is
-        sufficient, or, when the buffer is full, segments that look like requests.
+        If the client is known from the handshake and its first bytes are in the buffer, these bytes must look like a request. Otherwise the client is
+        the endpoint whose buffer has a request that can be decoded. If neither buffer has one and the buffer is full, the probable client is
+        returned: the endpoint whose segments look like requests.
         """
         if self._client is not None and self._begins_whole():
             return self._client if request_begins(heads[self._client], 0, None, None) else None
@@ -290,7 +291,7 @@ class Connection:
     def _no_kafka(self, stamp: Stamp, report: bool) -> Iterator[ConnectionEntry]:
         """Leave the connection out of the trace because it does not speak Kafka.
 
-        stamp: number and time of the packet that showed that it does not. report: if True, and if the user named the brokers' ports, the method
+        stamp: number and time of the packet that showed this. report: if True, and if the user named the brokers' ports, the method
         yields an event "unreadable" for the trace.
         """
         self._leave_out(NO_KAFKA)

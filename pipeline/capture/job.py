@@ -127,8 +127,8 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
     """Return for each recording: (its broker ids and topic names, the number of packets that were left out, by reason).
 
-    rows: the rows made from the captures. The rows of the internal table `_DISCOVERED` contain what this function returns. runs: the recordings; the
-    result has the same order.
+    rows: the rows made from the captures, of which this function reads those of the internal table `_DISCOVERED`. runs: the recordings; the result
+    has the same order.
     """
     cluster_facts = [ClusterFacts() for _ in runs]
     servers: list[set[str]] = [set() for _ in runs]

@@ -130,7 +130,7 @@ def _is_address(name: str) -> bool:
 
 
 def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]:
-    """Return one or two rows of the table `events`: those that describe a capture as a whole, not one of its connections.
+    """Return one or two rows of the table `events`, which describe a capture as a whole, not one of its connections.
 
     The first row is the event `meta`, with the metadata of `run` and the API versions that brokers advertised. If packets were left out, the second
     row is the event `left_out`, with their numbers. filled: has the advertised versions. left_out: maps a reason to the number of packets left out.

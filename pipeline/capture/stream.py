@@ -87,7 +87,7 @@ class Stream:
     def _position(self, sequence: int) -> int:
         """Return the position of a byte in the stream, given its 32-bit TCP sequence number, which wraps around.
 
-        The stream position does not wrap around. Of the possible positions, this is the one that is nearest to the next expected byte.
+        The stream position does not wrap around. Of the possible positions, the method returns the nearest to the next expected byte.
         """
         if self._expected is None:
             return sequence
@@ -152,8 +152,8 @@ class Stream:
     def _in_order(self, stamp: Stamp) -> Iterator[Piece]:
         """Yield the buffered segments that directly continue what was yielded before: their data, and a `Hole` for bytes that were not captured.
 
-        Bytes that were already yielded are left out. stamp: that of the packet that is being processed. Each piece gets the number in `stamp`, and
-        the latest time of all segments yielded so far.
+        Bytes that were already yielded are left out. stamp: number and time of the packet that is being processed. The stamp of each piece has the
+        number of this packet, and the latest time of all segments yielded so far.
         """
         while self._pending and self._expected is not None and self._pending[0].start <= self._expected:
             start, _, ts_ns, data, missing = self._pending.pop(0)

@@ -84,7 +84,7 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
 def _cells(
     client: str, result: Run, total_bytes: int, event_bytes: int, expected_seconds: float, progress: Progress
 ) -> list[Cell]:
-    """Compare the results of a client with the expected ones, and return table cells. Also reports the results to `progress`.
+    """Compare the results of a client with the expected results, and return table cells. Also reports the results to `progress`.
 
     client: "producer" or "consumer". total_bytes: size of all values. event_bytes: number of bytes that the quota charges for one request or
     response. expected_seconds: how long the transfer of all values should take under the quota.
@@ -194,7 +194,7 @@ def _milliseconds(event: ThrottleEvent) -> int:
 def _expected_writes() -> float:
     """Return the number of seconds that the producer of this step should need under the quota `QUOTA`.
 
-    It sends `WRITTEN` requests of `WRITE_BYTES`, and after each it waits for the throttle time that the broker's arithmetic yields.
+    The producer sends `WRITTEN` requests of `WRITE_BYTES`, and after each request it waits for the throttle time that the broker's arithmetic yields.
     """
     rate, now_ms, throttle_ms = SampledRate(), 0, 0
     for _ in range(WRITTEN):
@@ -206,8 +206,8 @@ def _expected_writes() -> float:
 def _expected_reads() -> float:
     """Return the number of seconds that the consumer of this step should need under the quota `QUOTA`.
 
-    It fetches `READ` records of `READ_BYTES`, one per request. A throttled fetch is empty, its bytes are not charged, and after the throttle time
-    the consumer repeats it (Q-13).
+    The consumer fetches `READ` records of `READ_BYTES`, one per request. A throttled fetch is empty, its bytes are not charged, and after the
+    throttle time the consumer repeats it (Q-13).
     """
     rate, now_ms, left = SampledRate(), 0, READ
     size = READ_BYTES + 2 * OVERHEAD_BYTES

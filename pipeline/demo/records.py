@@ -18,7 +18,7 @@ STEP_MS = 50
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The content of a record, to compare the records that were written with those that were read.
+    """The content of a record, to compare the records that were written with the records that were read.
 
     headers: (key, value) of each header. timestamp_ms: time in ms since the epoch.
     """
@@ -104,7 +104,7 @@ def _read(brokers: Brokers, kind: str) -> dict[int, list[Record]]:
 def _compare(records_sent: list[Record], by_partition: dict[int, list[Record]]) -> tuple[int, int]:
     """Return (number of partitions with records, number of sent records that were read back unchanged and in order).
 
-    The records of each key are compared separately. Each record that was read in addition to those sent lowers the second number by one.
+    The records of each key are compared separately. Each record that was read in addition to the sent records lowers the second number by one.
     by_partition: maps a partition to the records that were read from it.
     """
     sent_by_key: dict[bytes, list[Record]] = {}

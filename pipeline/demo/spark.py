@@ -212,7 +212,7 @@ def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> in
 def _counts(brokers: Brokers) -> tuple[dict[int, int], list[tuple[str, bytes]], int]:
     """Return what the counting job wrote into its target topic, as (counts, headers, timestamp).
 
-    counts: maps the start of each window, in ms, to its last count. headers, timestamp: those of the last record; the timestamp is in ms.
+    counts: maps the start of each window, in ms, to its last count. headers, timestamp: from the last record; the timestamp is in ms.
     """
     counts = _read_all(brokers, COUNTS)
     return {int(r.key): int(r.value) for r in counts}, list(counts[-1].headers), counts[-1].timestamp

@@ -26,12 +26,12 @@ class Cell:
 
 
 def same(what: str, expected: object, actual: object) -> Cell:
-    """Return a table cell for the result `actual` of a check, which must equal the expected one. what: name of the check."""
+    """Return a table cell for a check whose result `actual` must equal the expected result. what: name of the check."""
     return Cell(what, _text(expected), _text(actual), expected == actual)
 
 
 def within(what: str, low: float, high: float, actual: float, unit: str = "", digits: int = 0) -> Cell:
-    """Return a table cell for the result `actual` of a check, which must lie between low and high, both inclusive.
+    """Return a table cell for a check whose result `actual` must lie between `low` and `high`, both inclusive.
 
     what: name of the check. unit: unit of the three numbers, printed as text. digits: number of decimals to print.
     """

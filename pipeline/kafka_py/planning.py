@@ -73,7 +73,7 @@ class Planner:
     def latest(self, known: Mapping[Partition, int]) -> Offsets:
         """Return the current end offset of each partition. known: end offsets returned by earlier calls.
 
-        An offset below the known one may come from a new leader that does not know the end of the partition yet. All offsets are then looked up
+        An offset below the known offset may come from a new leader that does not know the end of the partition yet. All offsets are then looked up
         again, at most `num_retries` times.
         """
         for left in range(self._settings.num_retries, -1, -1):

@@ -20,7 +20,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of the live job: a client that reaches one causes an alert.
+    """The limits of the live job: a client that reaches a limit causes an alert.
 
     throttled_ms: throttle time of the client in one window. lag: by how many offsets the client is behind the high watermark of one partition.
     """

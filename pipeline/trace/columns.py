@@ -138,7 +138,7 @@ def topic_columns(name: str | None, topic_id: bytes = NO_TOPIC_ID) -> Row:
 def _record_headers(records: Any) -> tuple[list[BatchHeader], list[MessageHeader]]:
     """Return (headers of the batches of magic 2, headers of the messages of magic 0 and 1) in a records field. One of the two lists is empty.
 
-    records: the field as a trace stores it, without the records themselves; None or empty without records.
+    records: the field as a trace stores it, in which most batches and messages have only their headers. None or empty if there are none.
     """
     headers: list[Any] = read_heads(records or b"")
     return ([], headers) if headers and type(headers[0]) is MessageHeader else (headers, [])

@@ -25,11 +25,11 @@ from kafkaproto.trace.reading import Trace
 ROWS_PER_BATCH = 4096
 ENTRIES_PER_NOTE = 20_000
 NOTICES = "notices"
-"""The table name with which `batches` yields messages for the user about files (`Notice`), which are stored in no table."""
+"""The name with which `batches` yields messages for the user about files (`Notice`), in place of the name of a table. No table has this name."""
 PLACE = "place"
-"""The name with which `batches` yields, as its last pair, how far the recording was read. No table has this name.
+"""The name with which `batches` yields the position up to which it has read the recording, in place of the name of a table. No table has this name.
 
-The rows of the pair are one row with the position (`Place`) as JSON. The pair is missing if a later job cannot continue from the position.
+The position comes last, in one row, as JSON (`Place`). It is left out if a later job cannot continue from the position.
 """
 
 _TYPES = {

@@ -282,7 +282,7 @@ def _coordinator_rows(api_key: int, keys: Row, request: Any, response: Any) -> I
 
 
 _NO_BROKER_COLUMNS: Row = {column.name: None for column in TABLES["requests"] if column.broker_only}
-"""Maps the columns of `requests` that only a recorder inside a broker can fill to None: their values in rows of other traces."""
+"""The part of a row of `requests` that only a recorder inside a broker can fill, with None in each column: for traces of a proxy or a capture."""
 _CONNECTION_COLUMNS = frozenset({"principal", "listener", "software"})
 _THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 

@@ -115,7 +115,7 @@ class Sessions:
             self._close(key)
 
     def step(self, exchange: Exchange, request: Any, response: Any, throttle_ms: int) -> Step:
-        """Update the session of a fetch, and return which partitions the fetch covers and whether its response has the right ones.
+        """Update the session of a fetch, and return which partitions the fetch covers and whether its response has the right partitions.
 
         Call this method for each fetch, in the order of the trace. response: None if the trace lacks the response. throttle_ms: the throttle time of
         the response. A throttled response has no partitions (KIP-219), so no partition is then reported as missing.
@@ -197,7 +197,8 @@ class Sessions:
         A full fetch must return all its partitions. An incremental fetch must return each partition whose high watermark has risen since the session
         last returned the partition. A rise is known from a fetch response of the same broker outside the session. It counts only if that response was
         ready before the broker began to handle this fetch. If the trace lacks this time, the time at which the broker received the fetch is used.
-        key: (broker, session id). requested: all partitions that the fetch covers. response_partitions: maps those in the response to their data.
+        key: (broker, session id). requested: all partitions that the fetch covers. response_partitions: maps the partitions in
+        the response to their data.
         """
         if _is_full(request):
             return len(requested.keys() - response_partitions.keys())
@@ -215,9 +216,9 @@ class Sessions:
     ) -> None:
         """Store the high watermarks in a fetch response, and which other sessions of the broker must now report them.
 
-        Another session must report the high watermark of a partition if the session last returned a lower one. The session's `due_since_ns` then gets
-        the time of this response for the partition, unless an earlier time is already stored. response_partitions: maps the partitions in the
-        response to their data.
+        Another session must report the high watermark of a partition if the session last returned a lower high watermark. The session's
+        `due_since_ns` then gets the time of this response for the partition, unless an earlier time is already stored. response_partitions: maps the
+        partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

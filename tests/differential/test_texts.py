@@ -21,14 +21,14 @@ def test_generated_member_id_inside_an_error_message_is_replaced() -> None:
     assert shown(text, {}) == "Member an id is not a member of group g."
 
 
-def test_only_times_of_a_clock_in_an_error_message_are_replaced() -> None:
+def test_clock_times_in_an_error_message_are_replaced_but_other_numbers_are_not() -> None:
     text = "Timestamp 1700000005000 is not within [1795000000000, 9223372036854775807], [-9223370241854775807, 7]"
     assert (
         shown(text, {}) == "Timestamp 1700000005000 is not within [a time, 9223372036854775807], [the earliest time, 7]"
     )
 
 
-def test_error_messages_of_groups_and_of_the_log_are_among_the_compared_fields() -> None:
+def test_response_comparison_includes_error_messages_of_groups_and_of_records() -> None:
     names = Shown()
     names.add(bytes(16), "id of topic")
     described = names.plain(DescribedGroup(error_message=f"Topic {id_in_texts(bytes(16))} is unknown."))

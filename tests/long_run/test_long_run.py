@@ -194,7 +194,7 @@ def test_long_test_run_discards_a_result_if_the_code_changed_during_the_run(
     assert ("its result is not kept" in capsys.readouterr().err) == changed
 
 
-def test_unstable_conversation_fails_its_part_unless_it_is_listed_with_a_reason(
+def test_unstable_request_sequence_fails_the_long_test_run_unless_a_reason_is_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     step = "beat", {"member": "A"}

@@ -71,7 +71,7 @@ class Query(NamedTuple):
         return f"# {self.make.__module__}\n{inspect.getsource(self.make)}"
 
     def frame(self, tables: Tables) -> DataFrame:
-        """Return the result of the query as a lazy DataFrame. tables: those that the query reads. Raises any exception of Spark."""
+        """Return the result of the query as a lazy DataFrame. tables: the tables that the query reads. Raises any exception of Spark."""
         return tables.sql(self.make) if isinstance(self.make, str) else self.make(tables)
 
 

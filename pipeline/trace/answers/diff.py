@@ -12,7 +12,7 @@ MIN_REQUESTS = 30
 COUNTS_DIFFER, TIMES_DIFFER, SIZES_DIFFER = 1.25, 1.5, 1.25
 """A difference between two runs is reported if the larger count, time or size is at least this many times the smaller one."""
 MIN_DIFFERENCE_MS = 1.0
-"""The smallest difference of times that is reported, in ms; smaller ones are noise."""
+"""The smallest difference of times that is reported, in ms. Smaller differences are noise."""
 
 
 def answer(before: str, after: str) -> Answer:

@@ -1,7 +1,7 @@
 """Replay of recorded requests under another byte quota. Each connection is delayed by the throttle times that it would have had.
 
-Once its connection is unmuted, a client waits as long before a request as in the recording. With the quota of the recording, the replay therefore
-produces the recorded times and throttle times. This module uses plain Python: it does not depend on Spark or on where requests come from.
+When its connection is unmuted, a client waits before the next request as long as it did in the recording. With the quota of the recording, the replay
+therefore produces the recorded times and throttle times. This module uses plain Python: it does not depend on Spark or on where requests come from.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The answer "what-if": how long each client would have been throttled if its byte quota had been another one.
+"""The answer "what-if": how long each client would have been throttled if it had had another byte quota.
 
 Spark replays the recorded requests of each client under each of several quotas, and sums up the throttle times. The result also has the
 throttle time as a percentage of the time for which the client's connections were in use. Spark sorts the requests by client, so that memory holds
@@ -115,9 +115,9 @@ DDL = (
 
 
 class _Plan:
-    """The replay of one client's requests under one what-if quota, and the counts for this client and quota in the result of `planned`.
+    """The replay of one client's requests under one what-if quota, which also counts the requests and throttles and sums up the throttle times.
 
-    The counts are the numbers of requests and of throttles, and the throttle times. Each repetition of a throttled fetch is a further request.
+    Each repetition of a throttled fetch counts as a further request.
     """
 
     def __init__(self, quota: float, in_force: bool, samples: int, window_ms: int, fetches: bool) -> None:

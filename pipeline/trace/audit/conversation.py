@@ -17,11 +17,12 @@ EARLY_MS = 5
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: a value of the column `step` by which `not_early` joins a fetch to partitions in responses of the same connection.
+"""SQL: the value of the column `step` for incremental fetches. `not_early` joins each fetch to partitions in responses by connection and `step`.
 
-- A full fetch is joined to the partitions of its own response only: the `step` of the fetch is its sequence number.
-- An incremental fetch (KIP-227) is joined to the partitions of all responses, because its own response may omit partitions: its `step` is this value.
-- Each partition in a response therefore has two rows: one with the sequence number of the fetch as `step`, and one with this value.
+- The `step` of a full fetch is its sequence number, so the fetch is joined only to the partitions in its own response.
+- The `step` of an incremental fetch (KIP-227) is this value, so the fetch is joined to the partitions in all responses of the connection. This is
+  necessary because its own response may omit partitions.
+- Each partition in a response has two rows for the join: one with the sequence number of its fetch as `step`, and one with this value.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
 """SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""

@@ -143,7 +143,7 @@ def committed(tables: Tables) -> DataFrame:
     """Check that a high watermark in a fetch response covers every batch that the same broker acknowledged with acks=-1 before the fetch.
 
     Returns one row per partition of a fetch response, if the broker acknowledged a batch of the partition before the fetch. Of these batches, the
-    row shows the one with the highest end offset.
+    row shows the batch with the highest end offset.
 
     Columns: run (the recording), seq (of the fetch), broker, topic, partition, produced_seq (of the Produce with this batch), acknowledged_end (the
     end offset of this batch), high_watermark, broken (true: the row is a fault; null: undecided, because entries are missing) and excess
@@ -175,7 +175,7 @@ def covered(tables: Tables) -> DataFrame:
     Returns one row per acknowledged partition of a Produce request. Only runs with recorded changes of high watermarks are checked.
 
     Columns: run (the recording), seq (of the Produce), broker, topic, partition, acknowledged_end (the end offset of the batch), high_watermark (the
-    highest one that was recorded before the acknowledgement, since the log was last created or truncated), broken (true: the row
+    highest value that was recorded before the acknowledgement, since the log was last created or truncated), broken (true: the row
     is a fault; null: undecided, because entries are missing) and excess (`acknowledged_end` minus `high_watermark`).
     """
     rows = tables.sql(f"""

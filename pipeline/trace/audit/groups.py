@@ -44,8 +44,8 @@ def _floors(checks: str) -> str:
 
     - A SyncGroup response counts, whichever broker sent it: the coordinator stores a generation before it sends SyncGroup responses. A JoinGroup
       response counts only if the broker of the row sent it.
-    - After a group has started again at generation 1, its earlier responses do not count. A group has started again if it was deleted, or if a
-      JoinGroup response has generation 1, and neither the member nor the leader in this response had joined before.
+    - After a group has started again at generation 1, its earlier responses do not count. A group has started again in two cases: it was deleted, or
+      a JoinGroup response has generation 1, and neither its member nor the group leader in it had joined before.
     """
     return f"""
         WITH joined AS (
@@ -90,8 +90,8 @@ def generations(tables: Tables) -> DataFrame:
     get at least the highest epoch that any member got before. When a member joins again, the earlier epochs of this member are ignored.
 
     Columns: run (the recording), seq (of the request), group_id, member_id, epoch (the generation or epoch in the response), before_epoch (the
-    highest one in earlier responses, or the one in the request itself), before_seq (of the request to which `before_epoch` belongs), broken (true:
-    the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).
+    highest generation or epoch in earlier responses, or the epoch in the request itself), before_seq (of the request to which `before_epoch`
+    belongs), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).
     """
     checks = """
         SELECT run, seq, broker, group_id, member_id, returned_epoch AS epoch, begun_ns, ready_ns, 'joins' AS detail FROM {groups}

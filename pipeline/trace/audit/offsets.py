@@ -57,7 +57,8 @@ def overlaps(tables: Tables) -> DataFrame:
 def gaps(tables: Tables) -> DataFrame:
     """Check that fetch responses have no gap between batches. Returns one row per fetched batch.
 
-    Batches of Produce requests are not compared: the trace may lack those of other producers. Topics that are known to be compacted are not checked.
+    Batches of Produce requests are not compared: the trace may lack the batches of other producers. Topics that are known to be compacted are not
+    checked.
 
     Columns: run (the recording), seq (of the fetch), topic, partition, expected_offset (the fetch offset, or the end offset of the batch before),
     base_offset, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (number of missing offsets).
@@ -341,8 +342,8 @@ def out_of_range(tables: Tables) -> DataFrame:
     An error is wrong if the requested offset lies between the first log start offset that the broker reported after the error, and the last high
     watermark that the broker reported before the error: such an offset was in the log at the time of the error.
 
-    Columns: run (the recording), seq (of the fetch), broker, topic, partition, requested_offset, log_start (the first one after the error),
-    high_watermark (the last one before the error), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
+    Columns: run (the recording), seq (of the fetch), broker, topic, partition, requested_offset, log_start (the first value after the error),
+    high_watermark (the last value before the error), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
     (always 1).
     """
     rows = tables.sql(f"""

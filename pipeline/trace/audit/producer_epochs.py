@@ -1,6 +1,6 @@
 """Rules of producer epochs: in logs, in responses of the coordinator, and in the requests that are accepted (KIP-98, KIP-890).
 
-A newer epoch of a producer id fences the older ones: a broker accepts nothing more from them.
+A newer epoch of a producer id fences the older epochs: a broker accepts no more requests with them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VERIFIED_PRODUCE = 11
 
 
 def epochs_in_logs(tables: Tables) -> DataFrame:
-    """Check that the epoch of a producer never falls from batch to batch of a log: a newer epoch fences the older ones.
+    """Check that the epoch of a producer never falls from batch to batch of a log: a newer epoch fences the older epochs.
 
     Returns one row per batch that has an earlier batch of the same producer.
 
@@ -72,8 +72,8 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
     If an InitProducerId request has no producer id, the epoch in its response must be higher than in all earlier responses with the same producer id.
     Returns one row per response with a producer id that an earlier response contained, too.
 
-    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest one in
-    earlier responses), before_seq (of the request whose response had `before_epoch`), broken (true: the row is a fault; null: undecided, because
+    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest epoch
+    in earlier responses), before_seq (of the request whose response had `before_epoch`), broken (true: the row is a fault; null: undecided, because
     entries are missing) and excess (by how much `epoch` is too low).
     """
     rows = tables.sql("""
@@ -102,7 +102,7 @@ def fenced_requests(tables: Tables) -> DataFrame:
 
     - Produce below version 11 is not checked: a partition leader learns of a newer epoch only from records or markers, and only brokers from 3.8 on
       ask the coordinator.
-    - EndTxn is compared only with epochs from InitProducerId, because an EndTxn that raised the epoch may be repeated with the old one.
+    - EndTxn is compared only with epochs from InitProducerId, because an EndTxn that raised the epoch may be repeated with the old epoch.
 
     Columns: run (the recording), seq (of the request), api, transactional_id, topic, partition, producer_id, producer_epoch, newer_epoch
     (the newest epoch that was returned), newer_seq (of the request whose response had it), broken (true: the row is a fault; null: undecided, because

@@ -43,7 +43,7 @@ def below_stable(tables: Tables) -> DataFrame:
 def _listed(tables: Tables, committed: bool) -> DataFrame:
     """Return a row for each pair of a read_committed response and a transaction that has batches in this response.
 
-    committed: True to consider the transactions that were committed, False for those that were aborted.
+    committed: True to consider the transactions that were committed, False for transactions that were aborted.
 
     Columns: run (the recording), seq (of the fetch), where_ (topic name or id), partition, producer_id, first_offset (of the transaction's batches in
     the response), marker (offset of its marker) and lists (true if the response lists the transaction as aborted).
@@ -139,18 +139,20 @@ def committed_visible(tables: Tables) -> DataFrame:
 
 
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
-    """Check that each transaction with a batch below an observed last stable offset has its marker below the observed high watermark.
+    """Check that transactions with a batch below an observed last stable offset have ended below the observed high watermark.
 
-    checks: SQL for the observations, with columns run, seq, where_ (topic name or id), partition, last_stable_offset, high_watermark and at_ns (time
-    of the observation). Observations of partitions without transactional batches are dropped.
+    checks: SQL for the observations. Each has a last stable offset and a high watermark of a partition at one time. Columns: run, seq, where_ (topic
+    name or id), partition, last_stable_offset, high_watermark and at_ns (time of the observation). Observations of partitions without transactional
+    batches are dropped.
 
-    Returns one row for each observation that is not dropped. The row is about one transactional batch below `last_stable_offset`: the one whose
-    transaction has the marker with the highest offset. For a transaction without a known marker, the offset up to which the trace has all batches
-    counts as the offset of its marker.
+    A transaction ends at the offset of its marker. If the marker is unknown, the transaction counts as ending at the offset up to which the trace has
+    all batches. Returns one row for each observation that is not dropped, except if the row would be broken and a truncation of the log may explain
+    this. If several transactions have a batch below `last_stable_offset`, the row is about the transaction that ends last.
 
     - run (the recording), seq, topic, partition, last_stable_offset, high_watermark: from `checks`.
-    - producer_id, first_offset: producer id and base offset of the batch. Both are null if no such batch is known.
-    - broken: true, a fault, if the marker of the batch is not below `high_watermark`; null (undecided) if entries are missing that may explain this.
+    - producer_id: producer id of the transaction. first_offset: base offset of its last known batch below `last_stable_offset`. Both are null if no
+      transaction has a known batch there.
+    - broken: true (a fault) if the transaction does not end below `high_watermark`; null (undecided) if missing entries may explain this.
     - excess: `last_stable_offset` minus `first_offset`.
     """
     rows = tables.sql(

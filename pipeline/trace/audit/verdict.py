@@ -69,7 +69,7 @@ def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
 def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[str, Any]:
     """Return the verdict, the exit status, the remarks, and the result and query of each rule, as values that `json.dumps` accepts.
 
-    outcomes: the results of the rules. remarks: notes on the whole audit.
+    outcomes: the results of the rules. remarks: notes on the traffic that the tables lack.
     """
     rules = [
         {
@@ -106,7 +106,8 @@ def left_out(outcomes: Sequence[Outcome]) -> list[str]:
 def remarks(store: Store, tables: Tables) -> list[str]:
     """Return texts about traffic that the tables lack. store: the folder of the tables.
 
-    Traffic is missing because of incomplete ends of files, entries that the recorder dropped, or packets without readable Kafka traffic (TLS).
+    Traffic is missing if a file is unreadable or its end incomplete, if the recorder dropped entries or some have not arrived yet, if packets had no
+    readable Kafka traffic (for example with TLS), or if an earlier version of this program made the tables of a run (a recording).
     """
     lines = [text for run in store.manifest().values() for text in run.get("notices") or run.get(EARLIER_NOTICES, ())]
     lines += [

@@ -161,10 +161,10 @@ def offsets(rows: Rows) -> str | None:
 
 
 def versions(rows: Rows, is_rejected: Callable[[str, int], bool], release: str) -> str | None:
-    """Draw the number of requests by client, API and version; versions that a broker of `release` rejects are outlined.
+    """Draw the number of requests by client, API and version, and outline the versions that brokers of the Kafka release `release` reject.
 
     rows: the result of the query `versions` in the section `census` of the report. is_rejected: takes an API name and a version, and returns whether
-    that broker rejects them. Returns the SVG as text, or None if there are no rows.
+    brokers of this release reject the version. Returns the SVG as text, or None if there are no rows.
     """
     if not rows:
         return None
@@ -269,7 +269,7 @@ def racks(rows: Rows) -> str | None:
 
 
 def records(sizes: Rows, costs: Rows) -> str | None:
-    """Draw two charts: how many fetches returned how many records, and how many requests each client sent per thousand records.
+    """Draw two charts: the number of fetches by the number of records that they returned, and each client's requests per thousand records.
 
     The second chart has the clients in the first ten rows of `costs`.
 

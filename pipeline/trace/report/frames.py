@@ -23,7 +23,7 @@ MAX_VALUE_LENGTH = 100
 
 
 def exchanges(trace: Path, outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
-    """Return a dict from the number of each broken rule to two texts: the decoded request and response of the worst violation of the rule.
+    """Return two texts for each broken rule, by number of the rule: the decoded request and response of the worst violation of the rule.
 
     If the trace lacks the response, or the header of the request cannot be decoded, there is only one text. trace: the file or folder that is
     searched for these requests. outcomes: the results of the rules. A rule whose request is not found is left out.

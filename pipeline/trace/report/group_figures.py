@@ -16,7 +16,7 @@ MAX_GROUPS = len(SERIES)
 
 
 def lag(rows: Rows) -> str | None:
-    """Draw the lag of each group over time; at most eight groups, those with the largest lag.
+    """Draw the lag over time of the eight groups with the largest lags, or of all groups if there are at most eight.
 
     rows: the result of the query `over-time` in the section `lag` of the report. Returns the SVG as text, or None if there are no rows.
     """

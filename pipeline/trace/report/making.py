@@ -102,7 +102,7 @@ class Report(NamedTuple):
     """What `make` returns about the report page that it has written.
 
     path: path of the page. run: name of the run (recording) on the page. outcomes: results of the rules for that run. notes: problems of the trace.
-    others: maps the name of each other run of the trace to the results of those rules that had anything to check in it. The dict is empty if the user
+    others: maps the name of each other run of the trace to the results of the rules that had anything to check in it. The dict is empty if the user
     chose the run of the page, because the rules are then evaluated for that run only.
     """
 
@@ -196,7 +196,7 @@ def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Rep
 
 
 def _runs(store: Store, trace: Path | None) -> list[str]:
-    """Return the names of the runs (recordings) that are in the tables. trace: return only runs of this trace; None for all runs."""
+    """Return the names of the runs (recordings) that are in the tables. If `trace` is not None, runs of other traces are left out."""
     manifest = store.manifest()
     return [*manifest] if trace is None else [run.name for run in runs_of(trace)[0] if run.name in manifest]
 
@@ -289,8 +289,8 @@ def _write_result(path: Path, result: Result) -> None:
 def _facts(run: str, notes: list[str], options: ReportOptions, results: dict[tuple[str, str], Result]) -> Facts:
     """Return the facts at the top of the report: recorder, broker, clients, duration and size, each with a link to its table.
 
-    run: name of the run (recording). notes: texts to show below the facts. options: those of the command that writes the report. results: maps (name
-    of a section of the report, name of a query in it) to the result of the query.
+    run: name of the run (recording). notes: texts to show below the facts. options: the options of the command that writes the report. results:
+    maps (name of a section of the report, name of a query in it) to the result of the query.
     """
     [recording_facts] = results["run", "facts"].rows or [dict.fromkeys(results["run", "facts"].columns)]
     clients = results["census", "clients"].rows

@@ -284,7 +284,7 @@ def test_unknown_message_format_version_is_rejected(value: str) -> None:
 
 @pytest.mark.rule("CF-26")
 @pytest.mark.parametrize("name", ["node.id", "broker.id"])
-def test_broker_started_with_another_id_keeps_its_own_id_and_describes_it(name: str) -> None:
+def test_settings_node_id_and_broker_id_do_not_change_the_id_of_a_broker(name: str) -> None:
     cluster = VirtualCluster(2, {name: "7"})
     assert cluster.state.config.without_effect() == [name]
     for broker_id in ("0", "1"):

@@ -185,7 +185,7 @@ def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_reques
 
 @pytest.mark.rule("GC-7")
 @pytest.mark.parametrize(("release", "settings", "error"), [("3.9", {}, 14), ("3.9", IN_JAVA, 26), ("4.2", {}, 26)])
-def test_join_checks_the_session_timeout_before_the_loading_state_only_with_kip_848(
+def test_loading_coordinator_rejects_an_invalid_session_timeout_only_with_kip_848(
     release: str, settings: dict[str, str], error: int
 ) -> None:
     cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"} | settings, release_name=release)

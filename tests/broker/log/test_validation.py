@@ -212,13 +212,13 @@ def test_record_timestamps_of_minus_one_or_at_the_limits_are_accepted() -> None:
 
 
 @pytest.mark.rule("P-10")
-def test_latest_timestamp_in_an_error_message_wraps_around_as_in_java() -> None:
+def test_timestamp_limit_in_an_error_message_overflows_int64_as_in_java() -> None:
     error = refusal(batch(timestamps=[5]), TopicLimits(timestamp_before_max_ms=1000))
     assert error.record_errors[0].message.endswith(f"within [{NOW_MS - 1000}, {NOW_MS - 2**63 - 1}]")
 
 
 @pytest.mark.rule("P-10")
-def test_message_about_records_without_keys_lists_the_first_three_records() -> None:
+def test_error_message_about_records_without_keys_lists_the_first_three_records() -> None:
     error = refusal(built(Compression.NONE, [1, 2, 3, 4], key=None), TopicLimits(compact=True))
     record_texts = ", ".join(f"RecordError(batchIndex={i}, message='{NO_KEY}')" for i in range(3))
     assert error.message == (
@@ -236,7 +236,7 @@ def test_message_about_records_without_keys_lists_the_first_three_records() -> N
         (Compression.GZIP, "lz4", "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=1 bytes)"),
     ],
 )
-def test_message_about_log_append_time_describes_the_record_as_kafka_does(
+def test_error_message_about_a_log_append_time_describes_the_record_as_kafka_does(
     codec: Compression, compression_type: str, described: str
 ) -> None:
     data = build_batch([NewRecord(b"v", None, 7)], compression=codec, attributes=0x08)

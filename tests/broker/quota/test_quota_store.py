@@ -164,7 +164,7 @@ def test_byte_rate_quota_of_5_0000005_is_accepted_and_5_00001_is_rejected() -> N
 
 @pytest.mark.rule("Q-20")
 @pytest.mark.parametrize("keys", [(REQUEST, "connection_creation_rate"), ("connection_creation_rate", REQUEST)])
-def test_message_about_invalid_quotas_names_the_first_key_of_a_java_hash_map(keys: tuple[str, str]) -> None:
+def test_error_message_about_invalid_quotas_names_the_first_key_of_a_java_hash_map(keys: tuple[str, str]) -> None:
     [result] = ClientQuotaStore().alter([QuotaAlteration(ALICE, [QuotaOp(key, 0.0) for key in keys])], False)
     assert result.error_message == "Invalid configuration key connection_creation_rate"
 

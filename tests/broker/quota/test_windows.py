@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_sample_updated_by_minus_zero_at_999_ms_still_counts_in_the_rate_at_11998_ms() -> None:
+def test_recording_minus_zero_bytes_delays_the_expiry_of_an_earlier_quota_sample() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)

@@ -285,7 +285,7 @@ def test_captured_responses_after_a_gap_are_matched_by_correlation_id(made: Made
     assert len(unpaired) == (where != "in mid-stream"), "there it is skipped, because no request waits for it"
 
 
-def test_captured_request_whose_response_was_lost_has_false_in_the_answered_column(made: Made) -> None:
+def test_captured_request_whose_response_was_lost_has_false_in_column_has_response(made: Made) -> None:
     wire = Wire()
     line = wire.connect()
     add_exchanges(line, versions(1))
