@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.pipeline.recorded import traffic, write
+from tests.support.programs import program
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = """
@@ -48,7 +49,7 @@ def test_broker_started_in_a_checkout_imports_no_module_under_two_names(
     environment: dict[str, str], switch: list[str]
 ) -> None:
     command = [sys.executable, *switch, "--port", "0", "--topic", "broker:1"]
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with program(command, cwd=ROOT, env=environment) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("127.0.0.1:")
         process.send_signal(signal.SIGTERM)

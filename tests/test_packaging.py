@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.pipeline.recorded import traffic, write
+from tests.support.programs import program
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 ROOT = Path(__file__).resolve().parent.parent
@@ -206,7 +207,7 @@ def test_cluster_fixture_works_if_the_user_has_packages_named_broker_and_pipelin
 
 def test_installed_command_starts_and_stops_a_broker(python: Path, tmp_path: Path) -> None:
     command = [str(python.with_name("kafkaproto")), "broker", "--port", "0"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+    with program(command, cwd=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("127.0.0.1:")
         process.send_signal(signal.SIGTERM)

@@ -17,6 +17,9 @@ from kafkaproto.conformance.client import SocketConnection
 from kafkaproto.conformance.subject import profiles, settings_of
 from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from tests.support.answering import answering
+from tests.support.programs import program
+
+pytestmark = pytest.mark.timeout(300)
 
 CHOSEN = "(test_fetch_sizes or test_closest_replica) and not from_4_0 and not since_kafka_4"
 
@@ -106,7 +109,7 @@ def test_conformance_runs_more_tests_than_it_skips_on_brokers_with_default_setti
         "--semantics",
         "kafka",
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with program(command) as process:
         assert process.stdout is not None
         _, _, address = [process.stdout.readline().strip() for _ in range(3)]
         done = run("--bootstrap", address, "-k", "metadata or small_limits or retention or produce or list_offsets")
@@ -145,7 +148,6 @@ def test_conformance_suggests_offsets_topic_replication_factor_1_for_a_single_br
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("release", "chosen", "needed"),
     [
@@ -238,7 +240,6 @@ def test_conformance_command_prints_whether_its_tests_expect_semantics_kip_or_ka
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_conformance_suite_passes_on_a_broker_started_as_in_the_readme() -> None:
     """No test fails, and each test that is not prepared has a reason."""
     command = [sys.executable, "-m", "kafkaproto.cli", "broker", "--brokers", "3", "--port", "0"]

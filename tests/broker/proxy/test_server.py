@@ -31,6 +31,7 @@ from kafkaproto.trace.reading import Trace, files_of
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.pipeline.alike import OF_RECORDS, assert_same
 from tests.support.pipeline.tables import rows
+from tests.support.programs import program
 from tests.support.proxied import proxied
 from tests.support.wire import batch, fetch, metadata, produce
 
@@ -356,9 +357,7 @@ def test_proxy_without_a_reachable_broker_exits_with_an_error(tmp_path: Path) ->
 def test_proxy_command_prints_its_address_and_exits_with_status_0_on_sigterm(tmp_path: Path) -> None:
     with cluster(1, {"t": 1}) as c:
         command = [sys.executable, "-m", "kafkaproto.cli", "proxy", "--listen", "0", "--to", c.bootstrap]
-        with subprocess.Popen(
-            [*command, "--trace", str(tmp_path / "proxy")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with program([*command, "--trace", str(tmp_path / "proxy")], stderr=subprocess.PIPE) as process:
             assert process.stdout is not None and process.stderr is not None
             bootstrap = process.stdout.readline().strip()
             connection = connect(bootstrap)

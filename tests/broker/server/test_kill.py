@@ -37,6 +37,7 @@ from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequ
 from kafkaproto.partitioner import java_hash
 from kafkaproto.records.batch import batches, records
 from tests.support.broker.kills import BrokerProcesses, Client, broker_processes
+from tests.support.programs import program
 from tests.support.wire import batch, fetch, flat, produce, produced
 
 PROCESSES = 50
@@ -298,13 +299,7 @@ def test_broker_without_a_data_dir_leaves_no_files_when_killed_or_stopped(
     tmp_path: Path, ending: signal.Signals
 ) -> None:
     command = [sys.executable, "-m", "broker", "--port", "0", "--memory", "0", "--topic", "t:2"]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    ) as process:
+    with program(command, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:
         assert process.stdout is not None
         client = Client(process.stdout.readline().strip())
         for partition, size in ((0, 100), (1, 500_000)):  # in the shared file, and in a file of its own

@@ -18,6 +18,7 @@ from kafkaproto.pipeline.trace.streaming import FolderReader, main, start
 from kafkaproto.trace.format import Exchange
 from tests.support.pipeline.recorded import encoded, life, traffic, write
 from tests.support.pipeline.tables import rows
+from tests.support.programs import program
 
 pytestmark = [
     pytest.mark.spark,
@@ -116,7 +117,7 @@ def test_streaming_command_exits_with_status_0_when_terminated_after_adding_rows
     ]
     command += ["--checkpoint", str(tmp_path / "checkpoint"), "--every", "0 seconds"]
     root = Path(__file__).resolve().parents[3]
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with program(command, cwd=root, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline().startswith("following")
         first_line = process.stderr.readline()
