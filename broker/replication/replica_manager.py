@@ -49,9 +49,10 @@ It raises InvalidBatch if the bytes must not be appended.
 class AppendResult(NamedTuple):
     """The result of an append. Offsets are -1, and nothing was appended, if the client sent an empty set of messages.
 
-    end_offset: the offset after the last record. log_append_time_ms: as in the Produce response, -1 for CreateTime topics. is_new: False for a
-    duplicate batch, whose offsets are those of the original batch (P-18). awaited: the replication that a producer with acks=all waits for, None if
-    there is no need to wait.
+    - end_offset: the offset after the last record.
+    - log_append_time_ms: the time of the append if the topic uses LogAppendTime, -1 if it uses CreateTime.
+    - is_new: False for a duplicate batch; the offsets are then those of the original batch (P-18).
+    - awaited: the replication that a producer with acks=all waits for; None if there is no need to wait.
     """
 
     base_offset: int
