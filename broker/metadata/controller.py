@@ -137,7 +137,7 @@ class Controller:
         """Return the topic enlarged to `count` partitions, without changing anything.
 
         assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions,
-        before the replicas are checked and only if the number is valid. An error that this function raises is passed on.
+        before the replicas are checked, and only if there are new partitions and `assignments` fits their number. Its errors are passed on.
         Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
         INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
         """
@@ -226,7 +226,7 @@ class Controller:
         self.elect(topic, index, state.replicas[0])
 
     def elect_unclean(self, topic: str, index: int) -> None:
-        """Make any running replica the leader of a partition without a leader, in sync or not (KIP-460).
+        """Make a running replica the leader of a partition without a leader: one that is in sync or eligible, else any other (KIP-460).
 
         Records that only other replicas had are lost. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition,
         ELIGIBLE_LEADERS_NOT_AVAILABLE (83) if no replica is running, or ELECTION_NOT_NEEDED (84) if the partition has a leader.
@@ -246,8 +246,9 @@ class Controller:
         """Start to move a partition to the brokers `target`, the preferred leader first; None cancels a move in progress.
 
         keeps_factor: whether the number of replicas must stay the same (KIP-860). Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown
-        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync, INVALID_REPLICATION_FACTOR (38) if
-        `keeps_factor` is true and the number of replicas changes, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is nothing to cancel.
+        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync after the cancelling,
+        INVALID_REPLICATION_FACTOR (38) if `keeps_factor` is true and the number of replicas changes, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is
+        nothing to cancel.
         """
         state = self.image.partition(topic, index)
         if state is None:
