@@ -126,7 +126,7 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """What is needed to encode the next trace entry about one replica's offsets. Each change of the offsets gets an entry.
+    """An encoder of the trace entries about one replica's offsets, with what the next entry needs. Each change of the offsets gets an entry.
 
     packing: the encoding function with its constant arguments. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise
     0. log: a weak reference to the replica's log.
@@ -171,7 +171,7 @@ class Entries:
     """Collects trace entries in order, and encodes many of them at once.
 
     sink: a function that receives the encoded entries, joined into one byte string, and their number. together: how many entries to collect before
-    encoding them. Entries about changed offsets do not count, because another entry or a call of `flush` always follows them.
+    encoding them. An entry about changed offsets never starts the encoding, because another entry or a call of `flush` always follows it.
     """
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:
