@@ -77,7 +77,7 @@ class Instance:
     - interval_ms: the push interval.
     - requested_ms, pushed_ms: when the client last requested the subscription, and when it last pushed metrics. A request or push before the push
       interval has passed changes neither time.
-    - is_terminating: whether the client has sent its last push.
+    - is_terminating: whether the client marked its last push as its final one; True even if that push was rejected.
     - last_error: the error code of the last push; 0 if it was accepted or if the client has requested its subscription since.
     """
 
