@@ -379,7 +379,10 @@ def _times_out_ms(transaction: Transaction) -> int | None:
 
 
 def _change(transaction: Transaction, before: TransactionData | None) -> TransactionChange:
-    """Return the change of a transactional id since `before`, for observers. The state is "Dead" if the removal of the id is pending."""
+    """Return the change of a transactional id for observers. The state is "Dead" if the removal of the id is pending.
+
+    before: the stored state before the change; None if the id was loaded.
+    """
     data = transaction.data if transaction.pending is None else transaction.pending
     known: Collection[PartitionKey] = () if before is None else before.partitions
     return TransactionChange(
