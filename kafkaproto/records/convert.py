@@ -95,8 +95,8 @@ def up_convert(
     - leader_epoch: the epoch in the batch's header; -1 if it is unknown.
     - limit_bytes: the maximum size of the messages inside a compressed message, after decompression; DecodeError above it.
 
-    Raises EncodeError if there are no messages, if a compressed message is not alone (Kafka accepts only one), or if magics differ; DecodeError for
-    damage.
+    Raises EncodeError if there are no messages, if a compressed message is not alone (Kafka accepts only one), if magics differ, if a timestamp is
+    below -1, or if kept offsets do not increase or span 2**31 or more. Raises DecodeError for damage.
     """
     listed = list(entries.batches(buffer))
     _check_one_kind(listed)
