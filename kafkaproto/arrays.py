@@ -70,9 +70,9 @@ class ArrayType(LengthPrefixed):
     def item_weight(self) -> int:
         """Return the number of bytes that the decoder counts for each item against the memory limit of the message.
 
-        For each encoded byte, an item may take `memory.FREE` bytes of memory, which are not counted. The result is the most memory that an item can
-        take beyond these bytes. The decoder counts all items of an array before it decodes them. If an item contains an array, the items of this
-        inner array are counted when the decoder reaches the inner array.
+        An item whose encoding has S bytes takes at most `memory.FREE` * S bytes of memory, which are not counted, plus the result. The decoder counts
+        all items of an array before it decodes them. If an item contains an array, the items of this inner array are counted when the decoder reaches
+        the inner array.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

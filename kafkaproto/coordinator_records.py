@@ -22,7 +22,7 @@ def read_record(topic: str, key: Buffer, value: Buffer | None) -> tuple[Whole, W
     """Decode key and value of a record of a coordinator's topic. The returned value is None for a tombstone.
 
     Raises DecodeError for damaged bytes, UnsupportedVersion for an unknown kind or version (written by a newer Kafka;
-    brokers skip such records), ValueError for another topic.
+    brokers skip such records), ValueError if `topic` is not a coordinator's topic.
     """
     if topic not in RECORDS:
         raise ValueError(

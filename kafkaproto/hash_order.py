@@ -40,8 +40,8 @@ def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
 def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = SMALLEST_TABLE) -> list[Item]:
     """Return distinct items in the order of a Java `HashSet` or `HashMap` to which they were added one by one.
 
-    Java turns a bucket with more than eight items into a tree; the order of such items differs from Java's. bits: a function that returns the 32 bits
-    of an item's `hashCode()` in Java. table: the number of buckets of the empty set, a power of two.
+    Java turns a bucket with more than eight items into a tree. This function does not, so its order of items in such a bucket may differ from Java's.
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. table: the number of buckets of the empty set, a power of two.
     """
     added = list(dict.fromkeys(items))
     while len(added) * 4 > table * 3:
@@ -52,8 +52,8 @@ def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = 
 def timeline_order(items: Iterable[Item], bits: Callable[[Item], int], most: int = 0) -> list[Item]:
     """Return distinct items in the order of Kafka's `TimelineHashMap` to which they were added one by one. Items in a bucket are in reverse order.
 
-    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the largest number of items that the map has counted when it
-    checked whether its table must grow. The map checks this also before it replaces an item, and then counts this item twice.
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the largest number of items that the map has had, because its
+    table never shrinks; 0 if it never had more than `items`. Replacing an item counts as one item more, because the map grows its table before.
     """
     added = list(dict.fromkeys(items))
     added.reverse()

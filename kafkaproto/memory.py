@@ -2,9 +2,10 @@
 
 A few bytes can describe large objects: an item of three bytes (an empty name, an empty list and no tags) takes two hundred bytes in Python. So a
 decoder has a budget, which grows with the size of the message (`room_for`). Before it decodes the items of an array, it deducts their memory from the
-budget; a message that exceeds it is rejected. `FREE` bytes of memory for each encoded byte are not deducted, because every value may take them. The
-*weight* of a wire type, for a number N such as `FREE`, is the most memory that a value can take beyond N bytes for each byte of its encoding. If a
-message type has no array that can exceed the limit, its decoder has no budget. Ordinary messages never reach the limit.
+budget. If the budget is too small, it rejects the message. `FREE` bytes of memory for each encoded byte are not deducted, because every value may
+take them. If a message type has no array that can exceed the limit, its decoder has no budget. Ordinary messages never reach the limit.
+
+A wire type has a *weight* for each number N, such as `FREE`: a value whose encoding has S bytes takes at most N * S + weight bytes of memory.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.
@@ -22,7 +23,7 @@ LIMIT = 40
 """The memory limit: how many bytes of memory a decoder may use for each byte of a message. Bytes of records do not count."""
 
 HEAVY = LIMIT - 1
-"""How many bytes of memory decoded values may take for each encoded byte: one less than `LIMIT`, which also counts the decoder's copy.
+"""How many bytes of memory decoded values may take for each encoded byte: one less than `LIMIT`, because a decoder first copies the message.
 
 Decoders check the memory only of those arrays whose items can take more than this.
 """

@@ -125,11 +125,10 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """Return W: the decoded known tagged fields take at most ``per_byte`` * (encoded size of the tag section) + W bytes of memory.
+        """Return the weight W: the known tagged fields take at most ``per_byte`` * (encoded size of the tag section) + W bytes of memory.
 
         W may be negative, because the section also has bytes that are not part of a value: the number of tags, and the tag and size of each field.
-        Unknown tags are not included. per_byte: bytes of memory that are assumed for each encoded byte. defaults: maps field names to functions that
-        create the defaults.
+        The memory of unknown tags is not included. defaults: maps field names to functions that create the defaults.
         """
         absent = {field.name: memory.size_of_default(defaults[field.name]()) for field in self.fields}
         return sum(max(absent[f.name], f.type.weight(per_byte) - 2 * per_byte) for f in self.fields) - per_byte

@@ -56,10 +56,10 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
-        """Return W: a decoded value takes at most ``per_byte`` * (encoded size of the value) + W bytes of memory.
+        """Return the weight W: a decoded value takes at most ``per_byte`` * (encoded size of the value) + W bytes of memory.
 
-        per_byte: bytes of memory that are assumed for each encoded byte. W may be negative. For an array, neither the memory nor the encoded size
-        includes the items, each of which has its own W. Decoders use W to reject messages that would take too much memory (`kafkaproto.memory`).
+        W may be negative. For an array, neither the memory nor the encoded size includes the items; each item has its own weight. Decoders use
+        weights to reject messages that would take too much memory (`kafkaproto.memory`).
         """
         raise NotImplementedError
 

@@ -19,9 +19,10 @@ def is_imbalanced(state: PartitionState) -> bool:
 
 
 class LeaderBalance:
-    """Elects preferred replicas at a fixed interval as long as some partition is imbalanced; otherwise no timer is set.
+    """Elects preferred replicas at intervals while any partition is imbalanced (`is_imbalanced`). Otherwise, no timer is set.
 
-    enabled, interval_ms: functions that return the current settings, called at each check.
+    enabled, interval_ms: functions that return the current values of `auto.leader.rebalance.enable` and `leader.imbalance.check.interval.seconds`,
+    the latter in ms.
     """
 
     def __init__(
@@ -40,7 +41,10 @@ class LeaderBalance:
         self._timer: Timer | None = None
 
     def image_changed(self, new: Image, changed: Sequence[str]) -> None:
-        """Schedule a check of all leaders, if a topic in `changed` has an imbalanced partition. new: the metadata after the change."""
+        """Schedule a check of all leaders, if a topic in `changed` has an imbalanced partition. Does nothing if a check is already scheduled.
+
+        new: the metadata after the change. changed: the names of the topics that differ.
+        """
         if self._timer is None and any(
             is_imbalanced(p) for t in changed if t in new.topics for p in new.topics[t].partitions
         ):

@@ -1,4 +1,4 @@
-"""The sessions of brokers with the controller: when the controller fences a broker that has stopped (`BrokerHeartbeatManager` in Kafka).
+"""The sessions of brokers with the controller. They determine when the controller fences a stopped broker (`BrokerHeartbeatManager` in Kafka).
 
 This module does not depend on how an election works: the controller performs it.
 """
@@ -15,8 +15,8 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 class BrokerSessions:
     """Fences brokers that have stopped: at once after a controlled shutdown, otherwise when the session with the controller has expired (M-14).
 
-    is_controlled: a function that returns whether a broker reports its stop to the controller (`controlled.shutdown.enable`), by broker id.
-    timeout_ms: a function that returns `broker.session.timeout.ms`.
+    is_controlled: a function that takes a broker id, and returns whether this broker reports its stop to the controller
+    (`controlled.shutdown.enable`). timeout_ms: a function that returns `broker.session.timeout.ms`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class BrokerSessions:
         return False
 
     def end(self, broker_id: int) -> None:
-        """Fence a stopped broker now if its session is still open, because the broker starts again."""
+        """End the session of a stopped broker that is about to start again: fence the broker now if it is not fenced yet, else do nothing."""
         timer = self._open.get(broker_id)
         if timer is not None:
             timer.cancel()

@@ -33,9 +33,11 @@ NO_PREFERRED_LEADER = "The preferred leader was not available."
 class Controller:
     """Holds the current metadata image and changes it.
 
-    take_over: a function called after each change, so that the brokers apply the new image. remember: a function called before a change that a
-    client requested; it raises KafkaError to reject the change because it cannot be persisted. remember_if_possible: a function called before a
-    change that cannot be rejected, such as an election after a broker stopped. The last two are None for a cluster without a data directory.
+    - take_over: a function called after each change, so that the brokers apply the new image.
+    - remember: a function called before a change that a client requested; it raises KafkaError to reject the change if it cannot be persisted.
+    - remember_if_possible: a function called before a change that cannot be rejected, such as an election after a broker stopped.
+
+    `remember` and `remember_if_possible` are None for a cluster without a data directory.
     """
 
     def __init__(
@@ -65,9 +67,10 @@ class Controller:
         self._show(self.image.with_brokers({**self.image.brokers, broker.broker_id: broker}), ())
 
     def broker_stopped(self, broker_id: int) -> None:
-        """Fence a broker that stopped: remove it from each ISR that has other members, and elect other leaders for the partitions it led.
+        """Fence a broker that stopped, and give each partition with this broker in its ISR a new ISR and, if necessary, a new leader.
 
-        Only an in-sync replica becomes leader, unless unclean.leader.election.enable allows others.
+        The new leader is an in-sync replica or, if none is running, an eligible leader replica. Only if unclean.leader.election.enable is true, it
+        can be any other replica. `among_the_living` in `metadata.election` has the exact rules, also for the ISR.
         """
         self.set_broker(replace(self.image.brokers[broker_id], alive=False))
         self._review([t for t in self.image.topics.values() if any(broker_id in p.isr for p in t.partitions)])
@@ -84,7 +87,7 @@ class Controller:
             self.broker_stopped(broker_id)
 
     def give_leaders(self) -> None:
-        """Elect a leader for each partition without a leader, if one of its replicas can lead."""
+        """Elect a leader for each partition without a leader. A partition stays without one if none of its running replicas may lead."""
         self._review([t for t in self.image.topics.values() if any(p.leader == NO_LEADER for p in t.partitions)])
 
     def _review(self, topics: Iterable[Topic]) -> None:
@@ -111,8 +114,8 @@ class Controller:
     ) -> Topic:
         """Validate a new topic and place its replicas, without changing anything.
 
-        partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: the replicas of each
-        partition; empty to place them. configs: the topic's own settings as text; None stands for a null, which is invalid.
+        partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor; both must be -1 with an assignment.
+        assignment: the replicas of each partition; empty to place them. configs: the topic's own settings as text; a null as value is invalid.
         Raises KafkaError with one of the errors of CreateTopics: INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
         INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG or POLICY_VIOLATION.
         """
@@ -134,7 +137,7 @@ class Controller:
         """Return the topic enlarged to `count` partitions, without changing anything.
 
         assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions,
-        before the replicas are checked and only if the number is valid. An error that this function raises is passed on.
+        before the replicas are checked, and only if there are new partitions and `assignments` fits their number. Its errors are passed on.
         Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
         INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
         """
@@ -165,7 +168,7 @@ class Controller:
         self.publish(self.image.with_topics({name: replace(topic, configs=dict(configs))}), (name,))
 
     def forget_eligible(self) -> None:
-        """Remove the eligible leader replicas of all partitions, because min.insync.replicas of all brokers has changed."""
+        """Remove the eligible leader replicas of all partitions, because the cluster-wide value of min.insync.replicas has changed."""
         names = tuple(self.image.topics)
         image = without_eligible(self.image, names, self._config)
         if image is not self.image:
@@ -223,7 +226,7 @@ class Controller:
         self.elect(topic, index, state.replicas[0])
 
     def elect_unclean(self, topic: str, index: int) -> None:
-        """Make any running replica the leader of a partition without a leader, in sync or not (KIP-460).
+        """Make a running replica the leader of a partition without a leader: one that is in sync or eligible, else any other (KIP-460).
 
         Records that only other replicas had are lost. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition,
         ELIGIBLE_LEADERS_NOT_AVAILABLE (83) if no replica is running, or ELECTION_NOT_NEEDED (84) if the partition has a leader.
@@ -243,8 +246,9 @@ class Controller:
         """Start to move a partition to the brokers `target`, the preferred leader first; None cancels a move in progress.
 
         keeps_factor: whether the number of replicas must stay the same (KIP-860). Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown
-        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync, INVALID_REPLICATION_FACTOR (38) if
-        `keeps_factor` is true and the number of replicas changes, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is nothing to cancel.
+        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync after the cancelling,
+        INVALID_REPLICATION_FACTOR (38) if `keeps_factor` is true and the number of replicas changes, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is
+        nothing to cancel.
         """
         state = self.image.partition(topic, index)
         if state is None:
@@ -275,7 +279,7 @@ class Controller:
     def ensure_internal(self, name: str) -> Topic:
         """Return the internal topic `name`, creating it if it does not exist.
 
-        Raises KafkaError INVALID_REPLICATION_FACTOR (38) if too few brokers are registered. Stopped brokers count, too (GO-2).
+        Raises KafkaError INVALID_REPLICATION_FACTOR (38) if too few brokers are registered. Stopped brokers stay registered (GO-2).
         """
         existing = self.image.topics.get(name)
         if existing is not None:

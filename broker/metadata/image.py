@@ -24,11 +24,11 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", TRANSACTION_TOPIC})
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """One partition: `replicas` in order of preference, `isr` a subset of them, `leader` one of them or -1 for none.
+    """One partition in the metadata: its replicas in order of preference, its in-sync replicas and its leader, -1 for none. All are broker ids.
 
-    leader_epoch grows with every change of leader (M-6), partition_epoch with every change. During a reassignment `adding` are the new
-    replicas and `removing` those that will be removed; both are among `replicas`. `eligible` are the eligible leader replicas. `last_known`
-    has the last leader if `isr` is empty, otherwise nothing. Kafka releases without eligible leader replicas use neither (AD-7).
+    leader_epoch grows with every change of leader (M-6), partition_epoch with every change. During a reassignment, `replicas` contains both the
+    replicas that are being added (`adding`) and those that will be removed (`removing`). `eligible`: the eligible leader replicas. `last_known`:
+    the last leader if `isr` is empty, otherwise an empty tuple. Both are empty in Kafka releases without eligible leader replicas (AD-7).
     """
 
     index: int
@@ -128,7 +128,7 @@ class Image:
         return (NO_LEADER, -1) if state is None else (state.leader, state.leader_epoch)
 
     def endpoint(self, broker_id: int, listener: str) -> tuple[int, str, int, str | None] | None:
-        """Return (id, host, port, rack) of a running broker for clients of `listener`; None if the broker does not run or has no such address."""
+        """Return (id, host, port, rack) of a broker for clients of `listener`; None if the broker does not run or lacks this listener."""
         broker = self.brokers.get(broker_id)
         if broker is None or not broker.alive or listener not in broker.listeners:
             return None

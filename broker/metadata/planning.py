@@ -66,8 +66,8 @@ def plan_topic(
 ) -> Topic:
     """Validate a new topic and place its replicas, without changing anything. The checks have the order of Kafka (AD-45).
 
-    partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: the replicas of each partition;
-    empty to place them. configs: the topic's own settings as text; None stands for a null, which is invalid.
+    partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor; both must be -1 with an assignment.
+    assignment: the replicas of each partition; empty to place them. configs: the topic's own settings as text; a null as value is invalid.
     Raises KafkaError with one of the errors of CreateTopics: INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
     INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG or POLICY_VIOLATION.
     """
@@ -144,7 +144,7 @@ def plan_partitions(
     """Return the topic enlarged to `count` partitions, without changing anything.
 
     assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions,
-    before the replicas are checked and only if the number is valid. An error that this function raises is passed on.
+    before the replicas are checked, and only if there are new partitions and `assignments` fits their number. Its errors are passed on.
     Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
     INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
     """

@@ -13,9 +13,9 @@ from kafkaproto.broker.metadata.image import PartitionState
 
 
 def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
-    """Return the partition with a reassignment to the brokers `target`, which replaces a reassignment in progress.
+    """Return the partition with a new reassignment to the brokers `target`. If a reassignment is in progress, the new one replaces it.
 
-    The target replicas come first, in the order of `target`, so that the first of them is the preferred leader.
+    The target replicas come first, in the order of `target`, so that the first of them is the preferred leader. The replicas to remove follow.
     """
     removing = tuple(r for r in state.replicas if r not in target)
     # A replica that an earlier reassignment is still adding stays among those to wait for.

@@ -89,7 +89,7 @@ def altered(
 
 
 def described(credentials: Credentials, user: str) -> list[tuple[int, int]]:
-    """Return (number of the mechanism, iterations) of each credential of a user, by mechanism. Empty if the user has none."""
+    """Return (number of the mechanism, iterations) of each credential of a user, sorted by mechanism. Empty if the user has no credential."""
     return [(m, credentials[user, m].iterations) for m in HASHES if (user, m) in credentials]
 
 

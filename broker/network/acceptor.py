@@ -31,8 +31,9 @@ class Caller(Protocol):
 class Acceptor:
     """Admits the connections of one listener.
 
-    report: a function called for each connection that was delayed or rejected, with (kind, now_ms, facts). kind is a text such as
-    "connection delayed"; facts has the listener, the client's address and, for a delay, throttle_ms.
+    report: a function called with (kind, now_ms, facts) for each connection that must wait or is rejected. kind: "connection delayed" (by a rate
+    limit), "connection waits for a slot", "connection throttled" (closed after a delay) or "connection refused". facts: maps "listener" and "address"
+    (of the client) to their values and, for a delay, "throttle_ms" to its duration in ms.
     """
 
     def __init__(

@@ -77,7 +77,7 @@ class Connection:
         self.client_software = UNKNOWN, UNKNOWN
         """The name and version of the client's software, from its last ApiVersions request."""
         self.refused_head = b""
-        """The first bytes of a frame that was rejected because of its length; empty if there was none."""
+        """The first bytes, at most eight, of a frame that was rejected because of its length; empty if no frame was rejected."""
         self.principal = "ANONYMOUS"
         self.received_ns = 0
         self.exchange: Exchange | None = None
@@ -98,7 +98,7 @@ class Connection:
 
     @property
     def active_ms(self) -> int:
-        """Return the time in milliseconds when a byte was last received or a response was last sent."""
+        """Return the time, in ms of the cluster's clock, when a byte was last received or a response was last sent."""
         return self._active_ms
 
     # ---- bytes in ------------------------------------------------------------------------------------------------------------

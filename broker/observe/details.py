@@ -32,8 +32,8 @@ TopicName = Callable[[bytes], str]
 class Result(NamedTuple):
     """The result for one item of a request. partition: the partition number; None if the item is a topic, resource, group or key.
 
-    error: the name of the error code, "NONE" without an error, or "no response". offset: the base offset for Produce, the fetch
-    offset for Fetch, and the committed or found offset for other APIs; None if the API has no offset.
+    error: the name of the error code, "NONE" without an error, or "no response". offset: the offset in the request for Fetch (fetch offset) and
+    for commits; for other APIs the offset in the response, such as the base offset for Produce. None if there is none, or if it is negative.
     """
 
     name: str
@@ -154,9 +154,9 @@ def _group_of(request: Any) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition number) for each partition in a message, and (name, item, None) for each other list item with an error code.
 
-    The name is that of the topic, resource or group. An outer item with an error code field can contain inner items: a topic in a Metadata response
-    contains partitions. Such an inner item is yielded only if it has an error or an offset. The outer item is yielded if it has an error, or if none
-    of its inner items is yielded. parent: the name for items without a name, "" for a whole message. topic_name: returns the name of a topic id.
+    name: that of the topic, resource or group; `parent` if an item has no name. parent: "" if `message` is a whole message. topic_name: a function
+    that returns the name of a topic id. If an item with an error code field contains other items, as a topic in a Metadata response contains
+    partitions, only inner items with an error or an offset are yielded. The outer item is yielded if it has an error or no inner item is yielded.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

@@ -43,7 +43,7 @@ When there are more pairs, the oldest pair is forgotten. A forgotten pair can be
 SEARCHES, SEARCHED_MS = 3, 2000
 """If a client sends 3 FindCoordinator requests for one unknown group within 2000 ms, the broker checks 2000 ms later whether the group exists.
 
-If the group still does not exist, the broker logs the client, unless the client reads without joining a group.
+If the group still does not exist, the broker logs the client, unless the client has read or tried to join, or no cause is known.
 """
 LONGEST_NAME = 100
 """The maximum number of characters of a client id, group id or transactional id in a log line; longer ids are shortened."""
@@ -134,7 +134,7 @@ class Diagnostics(Observer):
     def _notice_searches(self, exchange: Exchange, group_ids: Sequence[str]) -> None:
         """Count a client's FindCoordinator requests for each of `group_ids` that does not exist.
 
-        After three requests for a group, a check is scheduled, which logs the client if the group still does not exist. A librdkafka consumer with
+        After three requests for a group, `_check_search` is scheduled, which may log the client. A librdkafka consumer with
         `group.protocol=consumer` repeats the request forever if the broker does not support that protocol (KIP-848).
         """
         groups = exchange.node.cluster.groups
@@ -153,9 +153,10 @@ class Diagnostics(Observer):
                 self._timers.at(exchange.now_ms + SEARCHED_MS, check)
 
     def _check_search(self, node: Node, address: str, key: tuple[str, str, str], group_id: str, now_ms: int) -> None:
-        """Log a client that looked for the coordinator of a group, if the group still does not exist.
+        """Log a client that looked for the coordinator of a group, if the group still does not exist and the broker knows a possible cause.
 
-        A client that reads without joining a group, as consumers with `assign` do, is not logged. key: (address, client id, group id).
+        A cause is that no group can have a coordinator (`no_offsets_topic`), or that the broker lacks the consumer protocol (KIP-848). A client that
+        reads without joining, as consumers with `assign` do, or that has tried to join is not logged. key: (address, client id, group id).
         """
         first_ms, count = self._searches.pop(key, (0, 0))
         host, client_id, group = key

@@ -36,7 +36,7 @@ DEFAULT_CAPACITY = 20_000
 class RequestSeen(NamedTuple):
     """One completed request.
 
-    at_ms: when the response was ready, in milliseconds of the cluster's clock. elapsed_ms: `at_ms` counted from the start of the journal.
+    at_ms: when the response was ready, in milliseconds of the cluster's clock. elapsed_ms: `at_ms` counted from the cluster's start or last reset.
     request_bytes, response_bytes: the sizes of the two frames without their length prefixes; response_bytes is 0 without a response
     (acks=0). details: group, topics, partitions, errors and offsets; None unless the journal records them, as the journal of a test cluster
     does.
@@ -121,7 +121,7 @@ class ThrottleSeen:
     held: bool = False
     ended_ms: int | None = None
     elapsed_ms: int = 0
-    """The time `at_ms`, at which the client was throttled, counted in milliseconds from the start of the journal."""
+    """The time `at_ms`, at which the client was throttled, counted in milliseconds from the cluster's start or last reset."""
 
     @property
     def api(self) -> str:
@@ -145,7 +145,7 @@ class ThrottleSeen:
 class EventSeen:
     """An event other than a request or a throttle. `kind` is a short name such as parked, isr, leader or broker; `facts` are its details.
 
-    at_ms: when the event happened, in milliseconds of the cluster's clock. elapsed_ms: `at_ms` counted from the start of the journal.
+    at_ms: when the event happened, in milliseconds of the cluster's clock. elapsed_ms: `at_ms` counted from the cluster's start or last reset.
     """
 
     at_ms: int
@@ -302,7 +302,7 @@ class Journal(Observer):
         return map(self._seen, islice(reversed(self._requests), count))
 
     def elapsed(self, now_ms: int) -> str:
-        """Return the time from the journal's start to `now_ms` (milliseconds of the cluster's clock) as text in seconds, such as "+1.250 s"."""
+        """Return the time from `started_ms` to `now_ms` (milliseconds of the cluster's clock) as text in seconds, such as "+1.250 s"."""
         return _seconds(now_ms - self.started_ms)
 
     def _seen(self, row: tuple[Any, ...]) -> RequestSeen:

@@ -16,7 +16,7 @@ produced: client_id, topic, partition, end_offset (the offset after the last rec
 leader:   topic, partition, leader, leader_epoch
 isr:      topic, partition, isr
 broker:   state (stopped, started)
-dropped:  count (of entries dropped since the last such record, because too many were waiting or an append failed)
+dropped:  count (of entries dropped since the last record of kind `dropped`, because too many were waiting or an append failed)
 
 A connection that names the journal topic in a request becomes a reader: from then on none of its actions is published, because reading
 the journal would otherwise make it grow.

@@ -34,20 +34,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.trace")
 
 LARGE_BYTES = 64 * 1024
-"""The size in bytes above which an entry is not collected with others, but encoded and passed to the trace writer at once, as a batch of its own.
+"""The size in bytes above which an entry is not collected with others, but encoded and passed to the trace writer at once and alone.
 
-This bounds the memory of collected entries. If the queue of the trace writer is full, only the one entry of this batch is lost.
+This bounds the memory of collected entries. If the queue of the trace writer is full, only this entry is lost, not others with it.
 """
 
 
 class Traced:
     """What the trace contains about one request and its response, collected from the arrival of the request until the response is sent.
 
-    kept: (the request's frame without records, the length in bytes of each records field in the request). wait_ns: for how many ns the request was
-    parked in purgatory. While the request is parked, wait_ns is the negative of the time at which it was parked. ready_ns: when the response was
-    encoded, 0 before that. throttle_ms, flags, out and splices are set at the same time as ready_ns. flags: a sum of 1 if the request got a response,
-    2 if the broker delayed the response, 4 if the broker closes the connection. out: the response with its length prefix, without records. splices:
-    (position in `out`, records) of each records field of the response.
+    - kept: (the request's frame without records, the length in bytes of each records field in the request).
+    - wait_ns: for how many ns the request was parked in purgatory. While the request is parked: minus the time at which it was parked.
+    - ready_ns: when the response was encoded; 0 before that. The fields below are set at the same time.
+    - flags: the sum of 1 if the request got a response, 2 if the broker delayed the response, and 4 if the broker closes the connection.
+    - out: the response with its length prefix, without records.
+    - splices: (position in `out`, records) of each records field of the response.
     """
 
     __slots__ = (
@@ -100,12 +101,13 @@ arguments of that function) is a change of a log's offsets, which is encoded lat
 
 
 class StateOfOne(NamedTuple):
-    """An encoder of the trace entries about the offsets of one log: the function `pack` and its constant arguments `head`, `log` and `name`.
+    """An encoder of the trace entries about the offsets of one log: the function `pack`, and those of its arguments that never change.
 
-    pack: returns the same bytes as `kafkaproto.trace.format.encoded` does for a `State` entry, but is faster. The arguments, in order: head, seq,
-    broker, clock_ms, at_ns, log, flags, high watermark, last stable offset, log start offset, log end offset, name.
-    head: the encoded length and kind of the entry. log: the encoded number of logs (1), length of the topic name, and partition. name: the encoded
-    topic name.
+    - pack: returns the same bytes as `kafkaproto.trace.format.encoded` does for a `State` entry, but is faster. Its arguments, in order: head, seq,
+      broker, clock_ms, at_ns, log, flags, high watermark, last stable offset, log start offset, log end offset, name.
+    - head: the encoded length and kind of the entry.
+    - log: the encoded number of logs (1), length of the topic name, and partition.
+    - name: the encoded topic name.
     """
 
     pack: Callable[..., bytes]
@@ -124,7 +126,7 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The encoder of the trace entries about one replica's offsets, with its state. Each change of the offsets gets an entry.
+    """An encoder of the trace entries about one replica's offsets, with what the next entry needs. Each change of the offsets gets an entry.
 
     packing: the encoding function with its constant arguments. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise
     0. log: a weak reference to the replica's log.
@@ -169,7 +171,7 @@ class Entries:
     """Collects trace entries in order, and encodes many of them at once.
 
     sink: a function that receives the encoded entries, joined into one byte string, and their number. together: how many entries to collect before
-    encoding them.
+    encoding them. An entry about changed offsets never starts the encoding, because another entry or a call of `flush` always follows it.
     """
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:

@@ -15,7 +15,7 @@ from kafkaproto.broker.transaction.operations import PartitionKey
 class PastTransaction:
     """One transaction of a producer, which may still be open. It begins when its first partition is added.
 
-    at_ms: when the transaction began, in ms of the cluster's clock. elapsed_ms: `at_ms` counted from the start of the cluster.
+    at_ms: when the transaction began, in ms of the cluster's clock. elapsed_ms: `at_ms` counted from the cluster's start or last reset.
     """
 
     at_ms: int

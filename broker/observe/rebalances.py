@@ -19,7 +19,7 @@ _PREPARING = "PreparingRebalance"
 class RebalanceSeen:
     """One rebalance of a group: the change from one generation, or group epoch (KIP-848), to the next.
 
-    at_ms: when the rebalance began, in ms of the cluster's clock. elapsed_ms: `at_ms` counted from the start of the cluster.
+    at_ms: when the rebalance began, in ms of the cluster's clock. elapsed_ms: `at_ms` counted from the cluster's start or last reset.
     """
 
     at_ms: int

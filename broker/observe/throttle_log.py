@@ -21,7 +21,7 @@ logger = logging.getLogger("kafkaproto.quota")
 
 EVERY_MS = 1000
 REMEMBERED = 1000
-"""The number of remembered quota entities and rules at which those without a log line in the last second are forgotten."""
+"""When this number of quota entities and rules is reached, those without a log line in the last second are forgotten at the next new line."""
 
 
 class ThrottleLog(Observer):

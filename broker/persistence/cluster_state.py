@@ -262,8 +262,8 @@ class ClusterPersistence:
     def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
         """Persist changed quotas. Does nothing until the quotas of the previous process have been restored.
 
-        So neither restored quotas nor quotas from the broker's settings, such as `quota.producer.default`, are persisted. changed: (entity, key of
-        the quota, new value) for each quota; the value is None if the quota was removed.
+        So this method does not write the quotas that are being restored, or those from settings such as `quota.producer.default`, which are set
+        earlier. changed: (entity, key of the quota, new value) for each quota; the value is None if the quota was removed.
         """
         if not self._quotas_restored:
             return

@@ -188,7 +188,7 @@ class MetadataLog:
             self._write_anew()
 
     def refresh(self) -> None:
-        """Rewrite the whole log, after many changes at once. Never raises."""
+        """Rewrite the whole log, after many changes at once. Never raises: if the rewrite fails, `settle` tries it again later."""
         self._rewrite_due = True
         self.note_if_possible(records.life(self.life))
 

@@ -27,11 +27,14 @@ ALL_BROKERS = -1
 class MetadataState:
     """The state of a cluster that results from replaying the records of its metadata log in order.
 
-    life: the number of the last process that has used the data directory, from 1; 0 for none. was_closed: whether that process stopped properly.
-    configs: maps owners (a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription) to their settings. quotas: maps
-    (entity, key) to the value of the quota. None means that the quota was removed, even if the settings of the next process define this
-    quota. features: the levels that differ from those of a new cluster. scram: maps (user, mechanism) to credentials. groups: maps a group id to
-    (protocol type, committed offsets). logs: maps (topic id, partition) to what the metadata log contains about the log of this partition.
+    - life: the number of the last process that has used the data directory, from 1; 0 for none.
+    - was_closed: whether that process stopped properly.
+    - configs: maps owners (a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription) to their settings.
+    - quotas: maps (entity, key) to the value of the quota. None: the quota was removed, and stays so even if a setting of the broker defines it.
+    - features: the levels that differ from those of a new cluster.
+    - scram: maps (user, mechanism) to credentials.
+    - groups: maps a group id to (protocol type, committed offsets), as stored by an earlier version of this broker.
+    - logs: maps (topic id, partition) to what the metadata log contains about the log of this partition.
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:

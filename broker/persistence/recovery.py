@@ -100,9 +100,9 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
 def _resume(
     store: Store, folder: SegmentFolder, segments: Sequence[NamedSegment], end_position: int, is_open: bool
 ) -> None:
-    """Make the store use `segments`, and append at byte position `end_position`.
+    """Make the store use `segments`. Its next append goes to `end_position`, counted over all bytes that were ever appended to the partition.
 
-    folder: where a new segment gets its file. is_open: True if the next append continues the last segment, False if it starts a new one.
+    folder: where a new segment gets its file. is_open: True if the next append continues the last segment, False if it starts a new segment.
     """
     following = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
     store.resume([*segments, *following], end_position)

@@ -49,9 +49,12 @@ class _Pending(NamedTuple):
 class ProxyConnection:
     """Processes the bytes that client and broker send, and returns the bytes to forward.
 
-    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function called
-    with (broker id, host, port) of each broker in a response; it returns the (host, port) of the proxy for that broker, which the client gets
-    instead. next_seq: a function that returns the next sequence number of the trace. tell: a function that stores an entry of the trace.
+    - number: the number of the connection.
+    - broker: a function that returns the broker's id, -1 while the id is unknown.
+    - replace: a function called with (broker id, host, port) of each broker in a response; it returns the (host, port) of the proxy for that broker,
+      which the client gets instead.
+    - next_seq: a function that returns the next sequence number of the trace.
+    - tell: a function that stores an entry in the trace.
     """
 
     def __init__(

@@ -58,8 +58,8 @@ class Proxy:
     """A proxy that forwards and records the traffic between clients and a Kafka cluster. `start` opens its ports, `stop` closes everything.
 
     `bootstrap`: the address for clients, after the start. to: the (host, port) of one broker of the cluster. trace: the folder for the
-    trace. host, port: the address on which the proxy listens for the broker `to`. For each further broker, it listens on the next higher
-    port. It takes any free port if the next one is in use or if `port` is 0.
+    trace. host, port: the address on which the proxy listens for the broker `to`; with port 0, on any free port. For each further broker,
+    the proxy listens on the next higher port or, if that port is in use or `port` is 0, on any free port.
     """
 
     def __init__(self, to: Address, trace: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 0) -> None:

@@ -47,7 +47,10 @@ def _parse_ipv4(text: str) -> IPv4Address | None:
 
 @lru_cache(maxsize=1024)
 def canonical(address: str) -> str:
-    """Return the common spelling of all forms of an IP address: 127.0.0.1 for localhost and ::ffff:127.0.0.1. Other text is returned unchanged."""
+    """Return one spelling for all spellings of an IP address: 127.0.0.1 for `localhost` and for `::ffff:127.0.0.1`.
+
+    Text that is neither `localhost` nor an address is returned unchanged.
+    """
     if address == "localhost":
         return "127.0.0.1"
     parsed = parse_address(address)

@@ -42,8 +42,8 @@ INT32_MAX = 2**31 - 1
 class QuotaManager(ClientSensors[Sensor]):
     """Measures one type of client quota on one broker. The measured values are bytes, or percent of one thread for request time.
 
-    name: "Produce", "Fetch" or "Request". key: the key of the quota, such as "producer_byte_rate". cap_ms: the longest throttle time.
-    metric_windows: the windows of the metric throttle-time.
+    name: "Produce", "Fetch" or "Request". key: the key of the quota, such as "producer_byte_rate". cap_ms: the maximum throttle time in ms; a longer
+    one is lowered to it. metric_windows: the windows over which the metric throttle-time is measured.
     """
 
     __slots__ = ("_cap_ms", "_samples", "_window_ms", "longest_window_ms", "undeliverable")
@@ -142,7 +142,7 @@ class ClientQuotas:
 
     samples: the setting quota.window.num. window_ms: the setting quota.window.size.seconds, but in ms. semantics: how quotas apply to clients
     with an empty client id (D9). timers: used to remove the measurements of clients that are idle; None never removes them.
-    metric_windows: the windows of the metrics throttle-time and exempt-request-time, which have no quota.
+    metric_windows: the windows over which the metrics throttle-time and exempt-request-time are measured, because no quota limits them.
     """
 
     __slots__ = ("exempt_request_time", "fetch", "produce", "request")

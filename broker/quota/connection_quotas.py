@@ -148,10 +148,10 @@ class ConnectionQuotas:
         return SampledRate(self._config["quota.window.num"], self._window_ms)
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply the changed connection rate of an IP address, or the default rate of all other addresses. Other quotas are ignored.
+        """Apply a changed quota if it limits the connection rate of an IP address, or of all addresses without their own quota; else ignore it.
 
-        entity: whose quota changed. key: the key of the quota, such as "connection_creation_rate". value: connections per second, None if the quota
-        was removed.
+        entity: the entity whose quota changed. key: the key of the quota; only "connection_creation_rate" limits the connection rate. value:
+        connections per second, None if the quota was removed.
         """
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return

@@ -116,7 +116,7 @@ class ForcedThrottles:
         self.active.clear()
 
     def strike(self, api_key: int, client_id: str | None, user: str, broker_id: int) -> ForcedThrottle | None:
-        """Return the rule that throttles this request and count it as applied, or return None if no rule matches."""
+        """Return the first active rule that matches a request, and raise the `hits` of this rule by one. Returns None if no rule matches."""
         for rule in self.active:
             if _fits(rule, api_key, client_id, user, broker_id):
                 rule.hits += 1

@@ -32,7 +32,8 @@ UNLIMITED = float(2**63 - 1)
 class _BucketSensor(Sensor):
     """The token bucket that all clients with the same (user, client-id) tags share.
 
-    rate: the rate of created and deleted partitions, for the metric mutation-rate. No quota limits this rate, so its windows are `metric_windows`.
+    rate: the rate of created and deleted partitions, for the metric mutation-rate. No quota limits this rate, so it is measured over
+    `metric_windows`, the windows of metrics without a quota.
     """
 
     __slots__ = ("bucket",)
@@ -50,7 +51,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
     """The token buckets of a cluster; a token is one partition.
 
     samples: the setting controller.quota.window.num. window_ms: the setting controller.quota.window.size.seconds, but in ms.
-    metric_windows: the windows of the metrics mutation-rate and throttle-time.
+    metric_windows: the windows over which the metrics mutation-rate and throttle-time are measured.
     """
 
     __slots__ = ("_samples", "_window_ms")
@@ -79,8 +80,8 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
     def begin(self, user: str, client_id: str | None, strict: bool, now_ms: int) -> MutationCharge:
         """Return an object through which the handler of one request takes tokens, topic by topic.
 
-        strict: whether topics are rejected while the bucket is below zero, as in newer request versions; otherwise the client is throttled
-        afterwards.
+        strict: True for newer request versions: a topic is rejected, and the client throttled, if the bucket is already below zero. If False, all
+        topics are processed, and the client is throttled if the bucket is below zero afterwards.
         """
         return MutationCharge(self, user, client_id, strict, now_ms)
 

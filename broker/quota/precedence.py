@@ -32,7 +32,7 @@ class Binding(NamedTuple):
     """The quota that applies to one client, and the tags of the measurement that the client shares with other clients.
 
     user, client_id: the tags. All clients with the same tags are measured together. The tag "" stands for any user or client id. bound: the quota per
-    second, None for no limit. entity: the entity for which the quota is configured.
+    second, None for no limit. entity: the entity for which the quota is configured, None for no limit.
     """
 
     user: str

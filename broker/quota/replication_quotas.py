@@ -106,8 +106,8 @@ _PARTITION_BYTES = 36
 def response_bytes(partitions: list[tuple[str, int]]) -> int:
     """Return how many bytes are counted against the replication quota for a response to a follower (R-5).
 
-    partitions: (topic, size of the records in bytes) for each throttled partition in the response. The result is computed
-    from these sizes, because this broker encodes no response to a follower. It is the size of a response with topic ids, as Kafka's followers get it.
+    partitions: (topic, size of the records in bytes) for each throttled partition in the response. The result is the size of an encoded response
+    with topic ids, as Kafka's followers get it. It is computed from the sizes, because the brokers of this cluster do not encode such responses.
     """
     total = _RESPONSE_BYTES
     topics: list[int] = []

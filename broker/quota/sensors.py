@@ -24,7 +24,8 @@ LONGEST_THROTTLE_MS = 2**31 - 1
 MOST_KNOWN_CLIENTS = 65_536
 """The maximum number of clients whose quotas and sensors (measurements) are cached.
 
-When another client sends a request, the cache is emptied. No measurements are lost: each client is looked up again at its next request.
+If the cache is full and a client that is not in it sends a request, the whole cache is emptied. No measurements are lost: the next request of
+each client looks up its quota and sensor again.
 """
 
 
@@ -32,10 +33,13 @@ When another client sends a request, the cache is emptied. No measurements are l
 class ThrottleReason:
     """Why a client is throttled, for the journal that tests read: `rate` over `window_ms` exceeded `bound`, the quota of `entity`.
 
-    quota: "Produce", "Fetch", "Request" or "ControllerMutation". user, client_id: the clients that are measured together; "" stands for any user or
-    client id. value: the last recorded value, in bytes, in percent of one thread for "Request", or in partitions for "ControllerMutation". samples:
-    the samples of the rate as (start in ms, sum), oldest first. "ControllerMutation" uses a token bucket: its `rate` is the number of tokens left,
-    which is below zero, and its `window_ms` is the time in which an empty bucket fills.
+    - quota: "Produce", "Fetch", "Request" or "ControllerMutation".
+    - user, client_id: the clients that are measured together; "" stands for any user or client id.
+    - value: the last recorded value, in bytes, in percent of one thread for "Request", or in partitions for "ControllerMutation".
+    - samples: the samples of the rate as (start in ms, sum), oldest first.
+
+    "ControllerMutation" uses a token bucket instead of a rate: `rate` is then the number of tokens left, which is below zero, and `window_ms` is the
+    time in which an empty bucket fills.
     """
 
     quota: str
@@ -64,8 +68,11 @@ class ThrottleReason:
 class SensorMetrics:
     """The metrics of one quota for the clients with the same user, the same client id or both (Q-17).
 
-    rate: per second, in the unit of the quota: bytes, percent of one thread, or created and deleted partitions. mean_throttle_ms: the mean throttle
-    time; None if no throttle was measured recently. tokens: the tokens left in the bucket of the quota "ControllerMutation", None for other quotas.
+    - rate: per second, in the unit of the quota: bytes, percent of one thread, or created and deleted partitions.
+    - bound: the quota per second in the same unit; None if the clients have no quota.
+    - last_throttle_ms: the last throttle time; None if the clients were never throttled.
+    - mean_throttle_ms: the mean of the recent throttle times; None if there are none.
+    - tokens: the tokens left in the bucket of the quota "ControllerMutation", None for other quotas.
     """
 
     quota: str
@@ -133,10 +140,13 @@ class BoundClient(Generic[S]):
 class ClientSensors(Generic[S]):
     """The sensors of one type of quota: the measurements of each client identity (user, client id or both).
 
-    name: the type, such as "Produce". key: the key of its quotas, such as "producer_byte_rate". store: the cluster's configured quotas. The
-    constructor reads them; pass each later change to `quota_changed`. unlimited: the limit for clients without a quota. enabled: False until a
-    quota of the type is configured; until then nothing is recorded (Q-1). A client is (user, client id); the client id None counts as "". Times are
-    in ms.
+    - name: the type of quota, such as "Produce".
+    - key: the key of the quotas of this type, such as "producer_byte_rate".
+    - store: the cluster's configured quotas. The constructor reads them; pass each later change to `quota_changed`.
+    - unlimited: the limit for clients without a quota.
+    - enabled: False until a quota of this type is configured. Until then, nothing is recorded (Q-1).
+
+    A client is (user, client id); the client id None counts as "". Times are in ms.
     """
 
     __slots__ = (

@@ -57,7 +57,10 @@ class AlterationResult:
 
 
 class MatchType(IntEnum):
-    """What a filter component of DescribeClientQuotas matches: the entity with a given name, the default entity, or any. The numbers are Kafka's."""
+    """Which entities of a type a filter component of DescribeClientQuotas matches, with Kafka's numbers.
+
+    EXACT: the entity with a given name. DEFAULT: the default entity. ANY: all entities of the type, including the default entity.
+    """
 
     EXACT = 0
     DEFAULT = 1
@@ -145,7 +148,9 @@ class ClientQuotaStore:
     def describe(
         self, components: Sequence[FilterComponent], strict: bool
     ) -> list[tuple[QuotaEntity, Mapping[str, float]]]:
-        """Return the entities that match every component and, if `strict`, have no components of other types (Q-21).
+        """Return (entity, its quota values by key) for each entity that matches all `components` of the filter (Q-21).
+
+        strict: whether to leave out entities that also have components of types that the filter does not name.
 
         Raises KafkaError: UNSUPPORTED_VERSION for an unknown entity type, INVALID_REQUEST for a contradictory filter.
         """

@@ -118,7 +118,7 @@ class SampledRate:
         return self._span_ms(now_ms - self._oldest_start_ms)
 
     def record_and_throttle(self, value: float, now_ms: int, bound: float) -> int:
-        """Record `value` and return the throttle time in ms for `bound` per second (Q-5, Q-6). The value stays recorded.
+        """Record `value`, and return the throttle time in ms for a quota of `bound` per second, 0 if the rate is not above it (Q-5, Q-6).
 
         This is `record`, `measure` and `throttle_ms` in one function, for speed: it is called for every request once a quota is configured.
         """

@@ -14,7 +14,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Awaited(ABC):
-    """A wait of a delayed request for an offset of one partition. This broker must lead the partition in `leader_epoch` until the wait ends.
+    """A wait of a delayed request for an offset of one partition. The wait fails if this broker stops leading the partition in `leader_epoch`.
 
     settled: whether the wait has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
     """
@@ -46,7 +46,7 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Return whether the partition has reached the required offset. An implementation may also set `error_code`, for a failed wait."""
+        """Return whether the partition has reached the required offset. If the wait has nevertheless failed, set `error_code`, too."""
 
 
 class AwaitedReplication(Awaited):

@@ -42,10 +42,11 @@ class LoggedRecord(NamedTuple):
 class CoordinatorLog:
     """Writes and reads the internal topic `topic`, such as `__consumer_offsets`, in the partitions that one broker leads.
 
-    timeout_ms: how long a write may wait for replicas, in ms, such as `offsets.commit.timeout.ms`. compression: how written batches are compressed,
-    as `offsets.topic.compression.codec` defines it. acks_all: whether `append` waits for all in-sync replicas. checks_isr: whether an `append` with
-    acks_all fails at once if fewer than `min.insync.replicas` replicas are in sync. In Kafka's new group coordinator (default from 4.0 on), such
-    writes wait until enough replicas are in sync, or time out.
+    - timeout_ms: how long a write may wait for replicas, in ms, such as `offsets.commit.timeout.ms`.
+    - compression: how written batches are compressed, as `offsets.topic.compression.codec` defines it.
+    - acks_all: whether `append` waits for all in-sync replicas.
+    - checks_isr: with acks_all, whether `append` fails at once if fewer than `min.insync.replicas` replicas are in sync. If False, as in Kafka's new
+      group coordinator (default from 4.0 on), `append` then waits until enough replicas are in sync, or times out.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class ReplicaFetcher:
         self._queued = False
         self._any_left_out = False
         self._wait_ends_ms: int | None = None
-        """The time in ms at which the leader responds to the parked fetch even without new records; None if the fetch waits until there are some."""
+        """The time in ms at which the leader responds to the parked fetch even without new records; None if it responds only to new records."""
         self.cut = False
         """Whether a test has cut the link to the leader, so that nothing is fetched."""
 
@@ -239,7 +239,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response. Returns the partitions to fetch next: those that are `due` and not delayed, held by a test or left out."""
+        """Receive the response, and return its partitions for the next fetch: those that are `due`, unless a test or a quota excludes them."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []

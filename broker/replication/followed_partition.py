@@ -42,11 +42,12 @@ class FetcherOverrides:
 class FollowedPartition:
     """The leader's and the follower's replica of one partition, and the state of the fetches between them.
 
-    due: whether the leader's next response is to include the partition. ready_ms: until this time in ms, no response includes the partition, because
-    a test has set a delay; 0 without a delay. requested: whether the fetch in progress includes the partition. left_out: whether the follower's
-    quota keeps the partition out of fetches (R-7). lag: how many offsets the follower was behind the leader's high watermark after the last response
-    with records, None before the first response. reported: (high watermark, log start offset) in the last response, None before the first one and
-    after the partition was left out.
+    - due: whether the leader's next response is to include the partition.
+    - ready_ms: until this time in ms, no response includes the partition, because a test has set a delay; 0 without a delay.
+    - requested: whether the fetch in progress includes the partition.
+    - left_out: whether the follower's quota keeps the partition out of fetches (R-7).
+    - lag: how many offsets the follower was behind the leader's high watermark after the last response with records; None before the first response.
+    - reported: (high watermark, log start offset) in the last response; None before the first response and after the partition was left out.
     """
 
     __slots__ = (
@@ -116,7 +117,10 @@ class FollowedPartition:
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the follower's log start is below three offsets: the leader's log start, its own high watermark and its own log end."""
+        """Return whether the follower's log start is below the leader's log start and can be raised.
+
+        It can be raised if it is below the follower's high watermark and the follower's log end.
+        """
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 

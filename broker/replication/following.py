@@ -30,7 +30,8 @@ class Peer(Protocol):
 class Following:
     """The fetches of broker `broker_id` from all leaders. peers: a function that returns another broker by its id, None while that broker is down.
 
-    fetchers: maps the leader's broker id to the fetcher. A fetcher without partitions is kept.
+    fetchers: maps the id of another broker to this broker's fetcher for the partitions that the other broker leads. A fetcher without partitions is
+    kept.
     """
 
     def __init__(
@@ -154,7 +155,8 @@ class Following:
 def truncate_to_leader(log: ReplicaLog, leader: ReplicaLog) -> None:
     """Remove from `log` the records that the leader does not have (KIP-101, KIP-279).
 
-    Compares the end offsets of one leader epoch after another, from the latest down, which a follower of Kafka gets with OffsetForLeaderEpoch.
+    Compares the end offsets of leader epochs in the two logs, from the latest epoch of `log` down, until both logs have the epoch. In Kafka, a
+    follower gets the leader's end offsets with OffsetForLeaderEpoch.
     """
     while log.log_end_offset > log.log_start_offset:
         epoch, end = leader.end_offset_for_epoch(log.epochs.latest)

@@ -93,7 +93,8 @@ class Follower:
 class Partition:
     """The replica of one partition on broker `broker_id`.
 
-    watchers: delayed operations to check when the partition changes. fetchers: maps the broker ids of followers to their fetchers (leaders only).
+    watchers: delayed operations to check when the partition changes. fetchers: if this replica is the leader, maps the id of each follower's broker
+    to the fetcher with which that broker copies this replica's records; otherwise empty.
     """
 
     __slots__ = (
@@ -357,7 +358,7 @@ class Partition:
             self.following.refetch_soon(self, now_ms)
 
     def bytes_in_rate(self, now_ms: int) -> float:
-        """Return the average bytes per second that were appended since this replica was created. It is the rate of producers only on a leader."""
+        """Return the average bytes per second that leaders have appended to the partition since this broker's replica was created."""
         since_ms, before = self.held_from
         return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
 

@@ -49,9 +49,10 @@ It raises InvalidBatch if the bytes must not be appended.
 class AppendResult(NamedTuple):
     """The result of an append. Offsets are -1, and nothing was appended, if the client sent an empty set of messages.
 
-    end_offset: the offset after the last record. log_append_time_ms: as in the Produce response, -1 for CreateTime topics. is_new: False for a
-    duplicate batch, whose offsets are those of the original batch (P-18). awaited: the replication that a producer with acks=all waits for, None if
-    there is no need to wait.
+    - end_offset: the offset after the last record.
+    - log_append_time_ms: the time of the append if the topic uses LogAppendTime, -1 if it uses CreateTime.
+    - is_new: False for a duplicate batch; the offsets are then those of the original batch (P-18).
+    - awaited: the replication that a producer with acks=all waits for; None if there is no need to wait.
     """
 
     base_offset: int
@@ -340,7 +341,7 @@ class ReplicaManager:
     def preferred_read_replica(
         self, partition: Partition, image: Image, fetch_offset: int, client: ClientMetadata, now_ms: int
     ) -> int:
-        """Return the id of the broker where `client` should read from `fetch_offset` on; -1 for this broker, the partition's leader (N-2 to N-5)."""
+        """Return the id of the broker that `client` should read `fetch_offset` from (N-2 to N-5); -1 for this leader, also if no address is known."""
         if self.selector is None:
             return -1
         for fetcher in partition.fetchers.values():

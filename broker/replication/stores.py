@@ -38,9 +38,10 @@ class Shelf(Protocol):
 class Stores:
     """The bytes of all partitions of a cluster: one store per partition, shared by its replicas.
 
-    budget: limits the bytes in memory. draw: a function that returns a random number from 0 to 1, for segment.jitter.ms; the cluster's seed
-    determines the numbers. shelf: the data directory, None if records do not survive the process. events: where the replicas' logs report changes
-    of their offsets (`offsets_moved`) and truncations (`log_truncated`).
+    - budget: limits the bytes in memory.
+    - draw: a function that returns a random number from 0 to 1, for segment.jitter.ms; the cluster's seed determines the numbers.
+    - events: where the replicas' logs report changes of their offsets (`offsets_moved`) and truncations (`log_truncated`).
+    - shelf: the data directory; None if records do not survive the process.
     """
 
     def __init__(

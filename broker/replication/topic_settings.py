@@ -23,10 +23,12 @@ CODECS_WITH_LEVELS = ("gzip", "lz4", "zstd")
 class TopicSettings(NamedTuple):
     """The values of a topic's settings on one broker.
 
-    deletes: whether DeleteRecords is allowed: `cleanup.policy` contains delete or, from 4.0 on, does not contain compact. segment_ms, jitter_ms:
-    the age at which a segment is closed, and the maximum of the random jitter that lowers this age. flush_messages: the number of records after
-    which the files of a data directory are fsynced. flush_ms: the time since the last fsync of these files after which log maintenance fsyncs them
-    again. cleaning: the limits of compaction, None if the topic is not compacted.
+    - deletes: whether DeleteRecords is allowed: `cleanup.policy` contains delete or, from 4.0 on, does not contain compact.
+    - segment_ms, jitter_ms: the age at which a segment is closed, and the maximum of the random jitter that lowers this age.
+    - flush_messages: the number of records after which the files of a data directory are fsynced.
+    - flush_ms: the time since the last fsync of these files after which log maintenance fsyncs them again.
+    - cleaning: the limits of compaction, None if the topic is not compacted.
+    - down_converts: whether fetched batches are converted for clients that cannot read their magic (`message.downconversion.enable`).
     """
 
     limits: TopicLimits

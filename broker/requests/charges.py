@@ -212,7 +212,7 @@ def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> N
 
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
-    """Return the size in bytes of a Fetch response that contains only the throttled partitions of this one: 4 bytes plus the size of the body.
+    """Return 4 bytes plus the size of the body that a Fetch response would have if it contained only its throttled partitions.
 
     message, frame: the response, decoded and encoded. quota: the replication quota, which lists the throttled partitions.
     """

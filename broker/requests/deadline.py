@@ -7,6 +7,9 @@ from kafkaproto.error_codes import ErrorCode
 
 
 def check_timeout(timeout_ms: int) -> None:
-    """Raise KafkaError REQUEST_TIMED_OUT (7) if the timeout is 0 or less: its deadline has passed before the controller handles the request."""
+    """Raise KafkaError REQUEST_TIMED_OUT (7) if the timeout in the request is 0 or less.
+
+    The deadline of such a request has passed before the controller handles the request.
+    """
     if timeout_ms <= 0:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)

@@ -42,10 +42,11 @@ class Delayed:
     ) -> Delayed:
         """Wait for a change of partitions that makes `is_due` true, at most until `deadline_ms`. Returns this object.
 
-        keys: the dict `watchers` of each partition. This object adds itself to each dict, so that every change of the partition calls `check`.
-        is_due: a function that is called at each check with the current time (ms); if it returns true, the request completes. build_at: a function
-        that is called with the current time (ms) when the request completes, and returns the outcome. expire: called before `build_at` if the
-        deadline has passed. timers: schedules the deadline.
+        - keys: the dict `watchers` of each partition. This object adds itself to each dict, so that every change of the partition calls `check`.
+        - is_due: a function that is called at each check with the current time (ms); if it returns true, the request completes.
+        - timers: schedules the deadline.
+        - build_at: a function that is called with the current time (ms) when the request completes, and returns the outcome.
+        - expire: a function that is called before `build_at` if the deadline has passed; None to call nothing.
         """
         self._is_due = is_due
         self._build_at = build_at

@@ -71,7 +71,7 @@ class Exchange:
     handling_ms: float = 0.0
     """The handler time of the request so far, in ms; 0 unless a request-time quota can be charged (Q-15)."""
     mutations: MutationCharge | None = None
-    """The controller mutations that the request has charged to its client (Q-18); None if its API has none."""
+    """The tokens of the controller mutation quota that the request has taken (Q-18); None if its handler takes none."""
     recording: Any = None
     """What the traffic recorder stores about the request until its response is sent; None if nothing is recorded."""
 

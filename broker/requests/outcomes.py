@@ -48,10 +48,12 @@ class NoReply:
 class FetchReply:
     """The outcome of a Fetch. The response is encoded before its bytes are charged (Q-12). Sending it changes the fetch session (S-10).
 
-    message: the response, with its records and without a session id. session: the fetch session; None if the request failed before its session was
-    known. results: (key of the partition in the session, result of the read) for each partition. read: a function that is called when the response is
-    sent. For a client's fetch, the function reports the fetch to observers; for a follower's fetch, it records the high watermarks that the follower
-    gets. The argument of the function is False if the records were removed because the client is throttled, otherwise True.
+    - message: the response, with its records and without a session id.
+    - session: the fetch session; None if the request failed before its session was known.
+    - results: (key of the partition in the session, result of the read) for each partition.
+    - read: a function that is called when the response is sent; None to call nothing. For a client's fetch, it reports the fetch to observers; for a
+      follower's fetch, it records the high watermarks that the follower gets. Its argument is False if the records were removed because the client is
+      throttled, otherwise True.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")

@@ -169,8 +169,8 @@ def advertised(release_ranges: Ranges, accepted_ranges: Ranges | None = None) ->
     """Return the APIs that a broker of a release offers, by API key.
 
     release_ranges: the versions in the release's ApiVersions response. An API is offered in the versions that the release and the handler have in
-    common; without such a version it is left out. accepted_ranges: the versions that the release accepts, whose lowest can be above the lowest in
-    `release_ranges`; None for the same versions.
+    common. An API without a common version is left out. accepted_ranges: the versions of each API that the release accepts, None for those in
+    `release_ranges`. The lowest accepted version of an API can be above the lowest in `release_ranges`.
     """
     offered = {}
     for key, (first, last) in VERSIONS.items():

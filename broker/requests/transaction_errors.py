@@ -13,7 +13,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Replacement(NamedTuple):
-    """The error `instead` that replaces another error in older versions of an API. first: the first version that returns the original error."""
+    """The error `instead`, which an API returns in place of another error in all versions before `first`."""
 
     first: int
     instead: ErrorCode
@@ -49,7 +49,7 @@ TABLE: dict[int, dict[int, Replacement]] = {
         ErrorCode.NOT_COORDINATOR: Replacement(NEVER, _UNAVAILABLE),
     },
 }
-"""Maps an API and an error of the transaction coordinator to the error with which some versions of the API replace this error.
+"""Maps an API and an error of the transaction coordinator to a `Replacement`: the error that some or all versions of the API return instead.
 
 For example, Produce returns NOT_ENOUGH_REPLICAS (19) while the coordinator is loading, because producers then send the batch again.
 """
@@ -58,7 +58,7 @@ For example, Produce returns NOT_ENOUGH_REPLICAS (19) while the coordinator is l
 GROUP_TABLE: dict[int, dict[int, Replacement]] = {
     ApiKey.TXN_OFFSET_COMMIT: {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Replacement(2, _UNAVAILABLE)},
 }
-"""Maps an API of transactions and an error of the group coordinator to the error with which some versions of the API replace this error."""
+"""Maps an API and an error of the group coordinator to a `Replacement`: the error that older versions of the API return instead."""
 
 
 def error_for(api_key: int, version: int, error_code: int) -> int:

@@ -32,7 +32,10 @@ class Ownership:
         self._unload = unload
         self._load_ms = load_ms
         self.partition_count = 0
-        """The number of partitions among which this broker places ids; 0 without the topic. It does not change until the broker stops (M-8)."""
+        """The number of partitions from which the partition of a group or transactional id is computed; 0 without the topic.
+
+        It does not change until the broker stops, even if partitions are added to the topic (M-8).
+        """
         self._loading: dict[int, Timer] = {}
         self._loaded: set[int] = set()
 

@@ -151,7 +151,7 @@ class Channel(asyncio.BufferedProtocol):
         return transport.get_write_buffer_size() == 0 and not transport.is_closing()
 
     async def _send(self, buffers: Sequence[object]) -> None:
-        """Send a response in parts. If an error occurs after some parts are sent, the connection is aborted.
+        """Send a response in parts. If an error occurs or the task is cancelled, the connection is aborted.
 
         buffers: the response, as bytes and file ranges in order. Large file ranges are sent by sendfile if it is enabled, everything else by write.
         """

@@ -34,11 +34,12 @@ FREE_PORT_TRIES = 16
 
 
 class Server(Observer):
-    """The listening sockets of a cluster. `await start()` opens all, `await stop()` closes everything. `bootstrap` has the addresses.
+    """The listening sockets of a cluster. `start` opens them, `stop` closes them and all connections. `bootstrap` has the addresses for clients.
 
-    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, broker 1 on the next port, and so on; with port 0, each
-    broker gets a free port. sendfile: whether to send large file ranges through sendfile; None uses sendfile only on Linux. trace: a folder for a
-    trace of all traffic, from the first connection on; None for no trace.
+    - host, port: where brokers without the setting `listeners` listen: broker 0 on `port`, broker 1 on the next port, and so on; with port 0, each
+      broker on a free port.
+    - sendfile: whether to send large file ranges through sendfile; None uses sendfile only on Linux.
+    - trace: a folder for a trace of all traffic, from the first connection on; None for no trace.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Server(Observer):
         return f"<Server {where}>" if self._open else f"<Server stopped, was at {where}>"
 
     async def start(self) -> None:
-        """Bind every listener, then accept clients. Raises ConfigError, which names the address, if an address cannot be bound."""
+        """Bind every listener, then accept clients. Raises ConfigError if an address, which it names, cannot be bound or no trace can be written."""
         try:
             for node in self.cluster.nodes:
                 await self._bind_all(node)

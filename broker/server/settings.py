@@ -59,9 +59,9 @@ def settings_of_options(
 def _listeners_of_container(options: argparse.Namespace, settings: Mapping[str, str]) -> dict[str, str]:
     """Return the settings `listeners` and `advertised.listeners` for the brokers that have no listeners yet, by "<broker id>.<name>".
 
-    settings: the settings so far, by name or "<broker id>.<name>". A broker for which these settings define no listeners gets a listener
-    on the host of `--host`, by default on every address. The broker advertises the same host, or localhost if it listens on every address. Existing
-    advertised listeners are kept.
+    settings: the settings so far, by name or "<broker id>.<name>". A broker for which these settings define no listeners gets a listener on the host
+    of `--host`, by default on every address, and on the port `--port` plus the broker id, or any free port for `--port 0`. The broker advertises the
+    same host, or localhost if it listens on every address. Existing advertised listeners are kept.
     """
     host = "0.0.0.0" if options.host is None else options.host
     port = DEFAULT_PORT if options.port is None else options.port

@@ -101,7 +101,10 @@ def _matching(table: Mapping[str, Setting], pattern: str) -> list[Setting]:
 
 
 def row(setting: Setting) -> tuple[str, ...]:
-    """Return the table cells for one setting: name, type, when it can change, effect, default, allowed values (and why others are refused)."""
+    """Return the table cells for one setting: name, type, when it can change, effect, default, allowed values.
+
+    If this broker rejects values that Kafka accepts, the last cell says which values it rejects and why, instead of the allowed values.
+    """
     default = "(none)" if setting.default_text is None else setting.default_text or '""'
     effect = "refused" if setting.refusal else "acts" if setting.acts else "none"
     allowed = str(setting.refusal) if setting.refusal else _allowed(setting)

@@ -42,9 +42,13 @@ def run_name(wall_ms: int) -> str:
 class TraceWriter:
     """Writes the files of one trace: until `close`, a thread writes the entries passed to `put`.
 
-    folder: where the files are created. run: the name of the recording, with which each file name begins. meta: the content of each file's header.
-    queue_pieces, queue_bytes: the maximum number of byte strings and of bytes in the queue; each call of `put` adds one byte string. file_bytes: a
-    new file is started before a file exceeds this size. Raises ConfigError if the folder cannot be written, or already has a recording named `run`.
+    - folder: where the files are created.
+    - run: the name of the recording, with which each file name begins.
+    - meta: the content of each file's header.
+    - queue_pieces, queue_bytes: the maximum number of byte strings and of bytes in the queue; each call of `put` adds one byte string.
+    - file_bytes: a new file is started before a file exceeds this size.
+
+    Raises ConfigError if the folder cannot be written, or already has a recording named `run`.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ RECORDED = (
 
 
 TOGETHER = 64
-"""When this number of entries is collected, all are encoded in one go. After about 0.05 seconds, fewer entries are encoded, too."""
+"""The number of collected entries that are encoded in one go. After about 0.05 seconds, fewer collected entries are encoded, too."""
 WAIT_S = 0.05
 
 

@@ -71,10 +71,14 @@ class TelemetryPush(NamedTuple):
 class Instance:
     """A client that sends metrics, and the subscription that applies to it.
 
-    version: the cluster's `client_metrics_version`, which counts changes to subscriptions, at the time when this client's subscription was computed.
-    If the cluster's number has risen since, a new object replaces this one. connection_id: the connection whose request created this object.
-    requested_ms: when the client last requested the subscription. pushed_ms: when the client last pushed metrics. A request or push before the push
-    interval has passed changes neither time.
+    - connection_id: the connection whose request created this object.
+    - version: the cluster's `client_metrics_version`, which counts changes to subscriptions, at the time when the client's subscription was computed.
+      If the cluster's number has risen since, a new object replaces this one.
+    - interval_ms: the push interval.
+    - requested_ms, pushed_ms: when the client last requested the subscription, and when it last pushed metrics. A request or push before the push
+      interval has passed changes neither time.
+    - is_terminating: whether the client marked its last push as its final one; True even if that push was rejected.
+    - last_error: the error code of the last push; 0 if it was accepted or if the client has requested its subscription since.
     """
 
     client_instance_id: bytes

@@ -18,9 +18,10 @@ class BrokerMethods(Base):
     """A base class of test clusters, with the methods for brokers and their replicas."""
 
     def alter_broker(self, broker_id: int | None = None, **configs: object) -> None:
-        """Change dynamic settings of one broker, or of all if `broker_id` is None. Write dots as underscores. The value None removes a setting.
+        """Change dynamic settings of one broker, or of all if `broker_id` is None. The value None removes a setting.
 
-        Raises KafkaError INVALID_REQUEST (42) with the reason, and ValueError for an unknown broker id.
+        Write dots in the names of settings as underscores: `alter_broker(log_retention_ms=1000)`. Raises KafkaError INVALID_REQUEST (42), with the
+        reason, if a setting cannot be changed or a value is invalid, and ValueError for an unknown broker id.
         """
         changes = [
             Change(name.replace("_", "."), Operation.DELETE if value is None else Operation.SET, as_text(value))
@@ -114,7 +115,7 @@ class FollowerHandle:
         return f"<follower of {self._topic}-{self._index} on broker {self._broker_id}>"
 
     def hold(self, at: int | None = None) -> None:
-        """Stop this follower from fetching batches from offset `at` on, whichever broker leads. None stops at the current offset.
+        """Stop this follower from fetching batches that begin at or above offset `at`, whichever broker leads. None: the follower's log end offset.
 
         The effect lasts until `release`. Raises ValueError if the broker does not follow the partition now.
         """

@@ -61,7 +61,7 @@ class MemberSeen(NamedTuple):
 
 
 class GroupSeen(NamedTuple):
-    """A consumer group as it was when the test asked for it.
+    """The state of a consumer group at the time of the call that returned this object.
 
     state: in a classic group "Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead"; in a group of the new protocol
     (KIP-848) "Empty", "Assigning", "Reconciling", "Stable" or "Dead". protocol: the name of the assignor, such as "range"; a classic group

@@ -99,7 +99,7 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
     # ---- what happened -------------------------------------------------------------------------------------------------------
 
     def explain(self, count: int = 20) -> str:
-        """Return the last `count` requests as text, one per line, newest last. Times count from the cluster's start.
+        """Return the last `count` requests as text, one per line, newest last. Times count from the cluster's start or last reset.
 
         At most `count` rebalances of groups and at most `count` transactions follow, one per line, and then a line for each batch that a client can
         never fetch because of its quota (Q-14). The lines about batches are missing after `stop`.

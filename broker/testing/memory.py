@@ -26,8 +26,8 @@ LISTENER = "PLAINTEXT"
 class Answered:
     """One response that a client received.
 
-    at_ms: when it was sent. correlation_id: the id of the request, which the response repeats. size_bytes: the size of the frame without
-    its length prefix.
+    at_ms: when the broker sent it, in ms of the cluster's clock. correlation_id: the id of the request, which the response repeats. message: the
+    decoded body. size_bytes: the size of the frame without its length prefix.
     """
 
     at_ms: int
@@ -119,7 +119,8 @@ class VirtualCluster:
 class MemoryClient:
     """One connection of a client. `send` and `ask` send a request; `ask` also returns its response. `answers` lists all responses so far.
 
-    served_ms: when the broker admitted the connection, None until then. closed_ms: when the broker closed it, None while it is open.
+    served_ms: when the broker admitted the connection, None until then. closed_ms: when the broker closed the connection, None while it is open.
+    Both times are in ms of the cluster's clock.
     """
 
     connection: Connection

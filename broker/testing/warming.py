@@ -1,7 +1,7 @@
 """Imports the request handlers and prepares the message layouts of consumer groups, before the first client needs them.
 
-The pytest plugin, or the first start of a cluster in a thread, calls `load_now`. Without it, the first consumer group of a process would take over
-ten times as long as the second.
+The pytest plugin, or the first start of a cluster in a thread, calls `load_now`. Without this call, the first consumer group of a process would take
+more than ten times as long as the second.
 """
 
 from __future__ import annotations

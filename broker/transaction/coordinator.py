@@ -128,8 +128,8 @@ class TransactionCoordinator:
         If no transaction is open, this state has the producer's next epoch, or epoch 0 of a new producer id. Otherwise it is PREPARE_EPOCH_FENCE,
         which shuts out the previous producer. timeout_ms, expected: the transaction timeout and the (producer id, epoch) in the request; expected is
         None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if a state is already pending or the transaction is ending, and
-        PRODUCER_FENCED (90) for an outdated producer id. If no transaction is open, an outdated epoch raises PRODUCER_FENCED, too, or
-        UNKNOWN_SERVER_ERROR (-1) if the producer id has no further epochs. Errors of `next_producer_id` are passed on.
+        PRODUCER_FENCED (90) for an outdated producer id. If no transaction is open, an outdated epoch is an error, too: UNKNOWN_SERVER_ERROR (-1) if
+        the epochs of the producer id are exhausted, otherwise PRODUCER_FENCED. Errors of `next_producer_id` are passed on.
         """
         data = transaction.data
         if transaction.pending is not None:
@@ -379,7 +379,10 @@ def _times_out_ms(transaction: Transaction) -> int | None:
 
 
 def _change(transaction: Transaction, before: TransactionData | None) -> TransactionChange:
-    """Return the change of a transactional id since `before`, for observers. The state is "Dead" if the removal of the id is pending."""
+    """Return the change of a transactional id for observers. The state is "Dead" if the removal of the id is pending.
+
+    before: the stored state before the change; None if the id was loaded.
+    """
     data = transaction.data if transaction.pending is None else transaction.pending
     known: Collection[PartitionKey] = () if before is None else before.partitions
     return TransactionChange(

@@ -16,10 +16,13 @@ This is about the median in Kafka 3.9.1 and 4.2.0, measured by `python -m tests.
 class TransactionSettings:
     """The settings of the transaction coordinator, with Kafka's defaults.
 
-    max_timeout_ms: `transaction.max.timeout.ms`. timeout_check_ms: how often transactions are checked for their timeout. expiration_ms,
-    expiration_check_ms: after how long an unused transactional id is removed, and how often the broker checks for such ids. server_version: a
-    function that returns the finalized level of the feature `transaction.version`, 0 to 2 (KIP-890). is_release_4: whether the broker behaves as
-    Kafka 4. completion_ms: a function that returns how many ms pass from the response to EndTxn until the markers are written.
+    - max_timeout_ms: `transaction.max.timeout.ms`.
+    - timeout_check_ms: how often transactions are checked for their timeout.
+    - expiration_ms: after how long an unused transactional id is removed.
+    - expiration_check_ms: how often the broker checks for unused transactional ids.
+    - server_version: a function that returns the finalized level of the feature `transaction.version`, 0 to 2 (KIP-890).
+    - is_release_4: whether the broker behaves as Kafka 4.
+    - completion_ms: a function that returns how many ms pass from the response to EndTxn until the markers are written.
     """
 
     max_timeout_ms: int = 900_000

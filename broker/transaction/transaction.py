@@ -61,11 +61,14 @@ LEGAL_FROM: dict[TransactionState, frozenset[TransactionState]] = {
 class TransactionData(NamedTuple):
     """The stored state of a transactional id (TX-4).
 
-    epoch: the current epoch of the producer. last_epoch: the epoch before `epoch`, with which a producer may repeat its request; -1 if there is
-    none, or if the data was read from the log. previous_producer_id: the producer id before the last transition. next_producer_id: the id that
-    replaces the producer id when the epochs of the producer id are exhausted; -1 if they are not exhausted. partitions: the partitions in the
-    transaction. start_ms: when the transaction started, -1 for none. update_ms: when the state last changed. client_version: the transaction version
-    of the producer, 0 to 2 (KIP-890).
+    - update_ms: when the state last changed.
+    - epoch: the current epoch of the producer; -1 if the id has no epoch yet.
+    - last_epoch: the epoch before `epoch`, with which a producer may repeat its request; -1 if there is none, or if the data was read from the log.
+    - previous_producer_id: the producer id before the last transition; -1 if there is none.
+    - next_producer_id: the id that replaces the producer id when the epochs of the producer id are exhausted; -1 if they are not exhausted.
+    - partitions: the partitions in the transaction, as the keys of a dict.
+    - start_ms: when the last transaction started; -1 for none. InitProducerId sets it to -1, before 4.0 only in the log.
+    - client_version: the transaction version of the producer, 0 to 2 (KIP-890).
     """
 
     producer_id: int

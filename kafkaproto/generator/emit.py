@@ -64,7 +64,7 @@ def module(messages: list[Message], sources: str) -> str:
 
 
 def class_names(messages: list[Message]) -> dict[str, dict[str, str]]:
-    """Return {message name: {struct name: class name}}. A struct name that several messages have is prefixed by the message name."""
+    """Return {message name: {struct name: class name}}. If several messages have structs of one name, their class names begin with the message's."""
     occurrences: dict[str, int] = {}
     for message in messages:
         for struct in message.structs:

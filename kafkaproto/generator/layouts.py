@@ -29,9 +29,12 @@ WIRE_NAMES = {
 class Layout:
     """The wire layout (the fields in wire order, with their wire types) that a struct has in some versions of a message.
 
-    For each layout, the generator writes ``constant = Message(...)``. constant: the name of this constant. lines: the lines of source code in the
-    parentheses that list the fields. versions: the versions with this layout, in ascending order.
-    absent: fields that these versions lack, and whose values may not be dropped: encoding fails if one of them differs from its default.
+    For each layout, the generator writes ``NAME = Message(...)``.
+
+    - constant: ``NAME``, the name of this constant.
+    - lines: the lines of source code in the parentheses that list the fields.
+    - versions: the versions with this layout, in ascending order.
+    - absent: the fields that these versions lack and whose values must not be lost: encoding fails if one of them differs from its default.
     """
 
     constant: str

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 RANGES = ("versions", "nullableVersions", "taggedVersions", "flexibleVersions")
 """The keys of a field's definition that hold version ranges.
 
-The definitions of the two Kafka releases that are merged may differ in these. The values of all other keys must be equal.
+The two definitions of a field, from the two Kafka releases, may have different values for these keys. The values of all other keys must be equal.
 """
 
 

@@ -44,8 +44,8 @@ class Field:
     """One field of a struct. ``default`` is the Python value that the field has by default.
 
     For an array or struct, ``default`` is None for null, or ``()`` for an empty list or a struct in which each field has its own default. ``name`` is
-    the Python name, ``wire_name`` is Kafka's name. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the definition gives
-    the field flexible versions of its own.
+    the Python name, ``wire_name`` is Kafka's name. ``tag`` is the number of the field's tag, None if it is never tagged. ``flexible``: the flexible
+    versions that the definition gives to this field alone; None if those of the message apply.
     """
 
     name: str

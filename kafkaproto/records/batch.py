@@ -183,7 +183,7 @@ def batches(buffer: Buffer) -> Iterator[Batch]:
 def whole(
     buffer: Buffer, read: Callable[[Buffer, int], H], kinds: Mapping[int, int]
 ) -> Iterator[tuple[int, H, memoryview]]:
-    """Yield (position, header, bytes as a view) of each batch or message in a buffer. Raises DecodeError on reaching an incomplete one.
+    """Yield (position, header, bytes as a view) of each batch or message in a buffer. Raises DecodeError when an invalid or incomplete one follows.
 
     read: decodes the header at a position of the buffer, and raises DecodeError if it is invalid. kinds: maps each accepted magic to the smallest
     valid size of a batch or message in bytes.

@@ -28,10 +28,13 @@ class UnsupportedCompression(EncodeError):
 def down_convert(buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """Return the complete batches of a records field, with each batch of a higher magic converted to ``magic``.
 
-    Below magic 2, control batches are omitted. buffer: the records field. first_offset: a converted batch loses its records below this offset, unless
-    it is compressed (F-31). limit_bytes: the largest decompressed size of one batch. Raises DecodeError for damage or a larger batch,
-    UnsupportedCompression for a batch compressed with zstd if ``magic`` is below 2, and EncodeError for records that old messages cannot represent.
-    `down_converted` yields the same batches one by one.
+    - buffer: the records field.
+    - magic: the target; below 2, control batches are omitted.
+    - first_offset: a converted batch loses its records below this offset, unless it is compressed (F-31).
+    - limit_bytes: the maximum decompressed size of one batch.
+
+    Raises DecodeError for damage or a larger batch, UnsupportedCompression for a batch compressed with zstd if ``magic`` is below 2, and EncodeError
+    for records that old messages cannot represent. `down_converted` yields the same batches one by one.
     """
     return b"".join(down_converted(buffer, magic, first_offset, limit_bytes))
 
@@ -41,10 +44,13 @@ def down_converted(
 ) -> Iterator[bytes | memoryview]:
     """Yield the complete batches of a buffer. A batch of a higher magic is converted to ``magic``; any other is yielded as a view of the buffer.
 
-    Records keep their offsets. A converted batch loses its records below ``first_offset``, unless it is compressed (F-31). Below magic 2, control
-    batches are omitted. ``limit_bytes`` is the largest decompressed size of one batch; a larger one raises DecodeError. A batch compressed
-    with zstd raises UnsupportedCompression, after the batches before it were yielded (F-33). Raises EncodeError for records that old messages
-    cannot represent, and DecodeError for damage.
+    - magic: the target; below 2, control batches are omitted.
+    - first_offset: a converted batch loses its records below this offset, unless it is compressed (F-31). Records keep their offsets. A batch that
+      loses all records is omitted.
+    - limit_bytes: the maximum decompressed size of one batch.
+
+    If ``magic`` is below 2, raises UnsupportedCompression for a batch compressed with zstd, after the batches before it were yielded (F-33). Raises
+    EncodeError for records that old messages cannot represent, and DecodeError for damage or a batch above the limit.
     """
     view = memoryview(buffer)
     for entry in entries.batches(view[: entries.complete_bytes(view)]):
@@ -89,8 +95,8 @@ def up_convert(
     - leader_epoch: the epoch in the batch's header; -1 if it is unknown.
     - limit_bytes: the maximum size of the messages inside a compressed message, after decompression; DecodeError above it.
 
-    Raises EncodeError if there are no messages, if a compressed message is not alone (Kafka accepts only one), or if magics differ; DecodeError for
-    damage.
+    Raises EncodeError if there are no messages, if a compressed message is not alone (Kafka accepts only one), if magics differ, if a timestamp is
+    below -1, or if kept offsets do not increase or span 2**31 or more. Raises DecodeError for damage.
     """
     listed = list(entries.batches(buffer))
     _check_one_kind(listed)

@@ -52,7 +52,7 @@ _LEAST_BYTES, _length_and_magic = LENGTH_AND_MAGIC.size, LENGTH_AND_MAGIC.unpack
 def batch_bytes(buffer: Buffer, at: int, room: int, kinds: Mapping[int, int] = BATCHES) -> int | None:
     """Return the size in bytes of the batch that begins at index `at`, or None if the batch is invalid or incomplete.
 
-    room: the number of bytes from `at` to the end of the range in which the batch must end. The buffer may end before the batch, but must contain its
+    room: the number of bytes from `at` to the end of the range in which the batch must end. The buffer need not contain the whole batch, only its
     header. kinds: maps each accepted magic to the smallest valid size of a batch in bytes.
     """
     left = len(buffer) - at
@@ -71,8 +71,8 @@ def walk_headers(
 ) -> Iterator[tuple[int, int, Buffer, int]]:
     """Yield (position, size in bytes, a buffer, the header's index in this buffer) of each whole batch from `start` up to `end`, exclusive.
 
-    It stops before the first batch that is invalid, or that does not end before or at `end`. kinds: maps each accepted magic to the smallest valid
-    size in bytes of a batch of this magic. first_read_bytes: the size of the first read; the size of later reads depends on that of the batches.
+    It stops before the first batch that is invalid or ends after `end`. read: returns bytes from a position on. kinds: maps each accepted magic to
+    the smallest valid size in bytes of a batch of this magic. first_read_bytes: the size of the first read; later sizes depend on the batches.
     """
     position = chunk_start = start
     chunk: Buffer = b""

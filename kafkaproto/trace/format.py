@@ -175,11 +175,10 @@ def exchange(entry: Exchange) -> bytes:
 def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
     """Return (size, function) for encoding the part of an exchange's entry that precedes the two frames.
 
-    function: takes four kinds of values, and returns them encoded: the length of the entry, its kind (`EXCHANGE`), the fields of `EXCHANGE_FIELDS`,
-    and the original length in bytes of each records field. size: the number of bytes that these fields and original lengths take. The length of the
-    entry is `size` plus the sizes of the two frames.
-
-    lengths: how many records fields the request and the response have together.
+    - function: encodes its arguments: the length of the entry, its kind (`EXCHANGE`), the fields of `EXCHANGE_FIELDS`, and the original length in
+      bytes of each records field.
+    - size: how many bytes the fields and the original lengths take. The first argument of `function` must be `size` plus the sizes of the two frames.
+    - lengths: how many records fields the request and the response have together.
     """
     layout = Struct(f"{LENGTH_AND_KIND.format}{EXCHANGE_FIELDS.format[1:]}{lengths}I")
     return layout.size - LENGTH_AND_KIND.size, layout.pack

@@ -38,8 +38,8 @@ START_BYTES = 8
 class Cut(NamedTuple):
     """A frame as a trace stores it: without records and secrets.
 
-    records: the original length in bytes of each non-null records field, in order. message: the decoded original, whose records are views of the
-    original frame; None if it was not decoded.
+    records: the original length in bytes of each non-null records field, in order. message: the decoded original, with its records as views of the
+    original frame, but without secrets; None if it was not decoded.
     """
 
     frame: bytes

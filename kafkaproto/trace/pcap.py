@@ -84,7 +84,7 @@ class Talk:
 def ip_packet(source: End, to: End, sequence: int, acknowledged: int, flags: int, data: bytes) -> bytes:
     """Return an IPv4 or IPv6 packet with one TCP segment from `source` to `to`.
 
-    sequence, acknowledged: the numbers of the same names in the TCP header. flags: the TCP flags, such as SYN, as bits.
+    sequence, acknowledged: the sequence number and the acknowledgment number in the TCP header. flags: the TCP flags, such as SYN, as bits.
     """
     header = struct.pack(">HHIIBBHHH", source.port, to.port, sequence, acknowledged, 5 << 4, flags, _WINDOW, 0, 0)
     segment = header + data
