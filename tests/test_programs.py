@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -10,14 +11,21 @@ import pytest
 from tests.support.programs import program
 
 
-def test_program_is_killed_if_the_test_fails_before_it_stops_the_program() -> None:
-    with (
-        pytest.raises(ZeroDivisionError),
-        program([sys.executable, "-c", "import time; print('started', flush=True); time.sleep(1000)"]) as process,
-    ):
+SLEEPER = "import time; print('started', flush=True); time.sleep(1000)"
+
+
+def fail_beside_a_sleeping_program(processes: list[subprocess.Popen[str]]) -> None:
+    with program([sys.executable, "-c", SLEEPER]) as process:
+        processes.append(process)
         assert process.stdout is not None and process.stdout.readline() == "started\n"
         raise ZeroDivisionError
-    assert process.returncode == -signal.SIGKILL
+
+
+def test_program_is_killed_if_the_test_fails_before_it_stops_the_program() -> None:
+    processes: list[subprocess.Popen[str]] = []
+    with pytest.raises(ZeroDivisionError):
+        fail_beside_a_sleeping_program(processes)
+    assert processes[0].returncode == -signal.SIGKILL
 
 
 def test_program_that_ends_by_itself_keeps_its_exit_status() -> None:
