@@ -10,7 +10,6 @@ import pytest
 
 from tests.support.programs import program
 
-
 SLEEPER = "import time; print('started', flush=True); time.sleep(1000)"
 
 
