@@ -74,7 +74,7 @@ class Membership:
         entries: the list to which records of the change are added. Raises KafkaError:
 
         - UNKNOWN_MEMBER_ID (25) if the member does not join and is not in the group, or if its instance id belonged to a removed member (GN-34);
-        - FENCED_MEMBER_EPOCH (110) for a wrong epoch, and instead of UNKNOWN_MEMBER_ID if the group has fenced the missing or removed member;
+        - FENCED_MEMBER_EPOCH (110) for a wrong epoch, and for a removed member whose id is in `group.fenced`;
         - FENCED_INSTANCE_ID (82) if the member does not join, and another member has its instance id;
         - UNRELEASED_INSTANCE_ID (111) if the member joins with the instance id of a member that has not left and must not be replaced.
         """

@@ -302,7 +302,7 @@ class NamedSegment(_Extent):
         self.end = end
 
     def truncate(self, end: int) -> None:
-        """End the segment at position `end` of the store, and remove all later bytes of the file. Raises OSError if the file cannot be shortened."""
+        """Cut the segment's file so that its last byte precedes position `end` of the store. Raises OSError if the file cannot be shortened."""
         if self.path is not None:
             os.ftruncate(self._open(self.path).fileno(), end - self.base)
         self.end = end

@@ -72,7 +72,7 @@ _NAMES_OF_TYPES: Mapping[int, str] = {
     MatchType.DEFAULT: "MATCH_TYPE_DEFAULT",
     MatchType.ANY: "MATCH_TYPE_SPECIFIED",
 }
-"""Maps match types to their names in Kafka's messages."""
+"""Maps match types to the names that Kafka's error messages contain."""
 
 
 class FilterComponent(NamedTuple):

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
 FORM = 5
-"""The version of the table rows, and of the state that is saved to continue a run (recording) later (`Rows.carried`).
+"""The version of the table rows, and of the state with which a later job continues to read a recording (`Rows.carried`).
 
-Increase the version when the rows or the state change. Tables of older versions are then made again, so that no run mixes rows of two versions.
+Increase the version when the rows or the state change. Tables of older versions are then made again, so that a recording's rows have one version.
 """
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
 """Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run (recording)."""

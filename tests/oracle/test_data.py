@@ -44,7 +44,7 @@ def newer() -> Iterator[Oracle]:
         yield process
 
 
-def test_definitions_of_coordinator_records_and_other_data_equal_those_of_kafka() -> None:
+def test_schemas_of_coordinator_records_and_consumer_protocol_equal_those_of_kafka() -> None:
     theirs = data(kafka_jars(KAFKA_VERSION), kafka_jars(NEWER_VERSION))
     ours = {path.stem: path.read_text() for path in (SCHEMAS / "data").glob("*.json")}
     assert ours == {name: to_text(definition) for name, definition in theirs.items()}

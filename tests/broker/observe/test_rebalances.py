@@ -425,7 +425,7 @@ def test_rebalance_cause_names_a_topic_changed_after_the_group_was_loaded(group:
     ]
 
 
-def test_rebalance_cause_after_a_coordinator_move_is_only_the_member_that_left(group: Group) -> None:
+def test_only_cause_of_a_rebalance_after_a_coordinator_move_is_the_leaving_member(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
