@@ -200,7 +200,9 @@ def columns_function(name: str) -> Callable[[bytes], Any]:
     try:
         function: Callable[[bytes], Any] = getattr(importlib.import_module("kafkaproto.records.columns"), name)
     except (ModuleNotFoundError, AttributeError):
-        raise NotSupportedYet(f"kafkaproto.records.columns has no function {name}") from None
+        raise NotSupportedYet(
+            f"this comparison needs kafkaproto.records.columns.{name}, which this version of the code lacks"
+        ) from None
     return function
 
 

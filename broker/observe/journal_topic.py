@@ -47,7 +47,7 @@ VERSION = 1
 EVERY_MS = 100
 """The time in milliseconds for which entries are collected into a batch."""
 MOST_WAITING = 10_000
-"""The maximum number of collected entries; further entries are counted and dropped."""
+"""The maximum number of journal entries that wait to be appended to the topic; further entries are counted and dropped."""
 BATCH_BYTES = 256 * 1024
 MOST_REPLICAS = 3
 PUBLISHED = ("broker", "isr", "leader")

@@ -230,7 +230,7 @@ class ReplicaManager:
     # ---- following -----------------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """Remove a test's delay and stop offset (hold) for this broker's fetches of a partition, even if the broker does not follow it now."""
+        """Let this broker's fetches of a partition, which a test delayed (`slow`) or stopped (`hold`), go on, even if it does not follow it now."""
         self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:

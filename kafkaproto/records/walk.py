@@ -19,7 +19,9 @@ from kafkaproto.records.record import Header
 from kafkaproto.records.varint import read_varint
 
 SingleRecord: TypeAlias = tuple[int, int, int, int, int, int, tuple[Header, ...]]
-"""One decoded record: (timestamp delta, offset delta, key start, key end, value start, value end, headers). Starts and ends are indexes, -1 for null.
+"""One decoded record: (timestamp delta, offset delta, key start, key end, value start, value end, headers).
+
+Starts and ends are indexes in the decompressed records of the batch. Those of a null key or value are -1.
 """
 
 NULL = -1
