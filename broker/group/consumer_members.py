@@ -118,9 +118,9 @@ class Membership:
         """Return the member that sends JoinGroup. A new member is first added, or replaces the member that has its instance id (GN-57).
 
         entries: the list to which records of the change are added. A static member that sends a member id must already be in the group. Raises
-        KafkaError for a static member: UNKNOWN_MEMBER_ID (25) if it sends a member id and no member has its instance id, or if its instance id
-        belonged to a removed member; FENCED_INSTANCE_ID (82) if it sends a member id and another member has its instance id. If the group has fenced
-        the missing member, FENCED_MEMBER_EPOCH (110) is raised instead of UNKNOWN_MEMBER_ID.
+        KafkaError for a static member: FENCED_INSTANCE_ID (82) if it sends a member id and another member has its instance id; UNKNOWN_MEMBER_ID (25)
+        if it sends a member id and no member has its instance id, or if the last member with its instance id was removed. If `group.fenced` has the
+        id of the member that is missing or was removed, the error is FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID.
         """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:

@@ -155,7 +155,7 @@ class _Files:
 
     @property
     def first_position(self) -> int | None:
-        """Return the position of the partition's first byte that was not deleted; None if all bytes were deleted."""
+        """Return the position in the store at which the first segment file begins; None if the partition has no file left."""
         return self.segments[0].base if self.segments else None
 
     def batches(self, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:

@@ -45,7 +45,7 @@ class Ownership:
         return bool(self._loading)
 
     def partition_of(self, key: str) -> int:
-        """Return the partition that stores the group or transactional id `key`; -1 if the topic does not exist (GO-3, TX-1)."""
+        """Return the partition of the coordinator's topic that stores the group or transactional id `key`; -1 without the topic (GO-3, TX-1)."""
         return java_hash(key) % self.partition_count if self.partition_count else -1
 
     def refusal(self, key: str) -> int:

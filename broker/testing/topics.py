@@ -189,7 +189,7 @@ _TOPIC_ARGUMENTS = tuple(inspect.signature(TopicMethods.create_topic).parameters
 
 
 def check_topics(topics: Topics) -> None:
-    """Raise TypeError or ValueError unless `topics` maps names to partitions, or to the arguments of `create_topic`."""
+    """Raise TypeError or ValueError unless `topics` maps names to numbers of partitions, or to the arguments of `create_topic` as a dict."""
     if not isinstance(topics, Mapping):
         raise TypeError(
             f"topics must be a dict of names to partitions (got {shown(topics)}); for example {{'orders': 3}}"

@@ -93,7 +93,7 @@ def _listed(low: int, high: int) -> str:
 
 
 class Complete:
-    """A cluster that serves everything that the tests use: all API versions and topic settings of Kafka 3.9."""
+    """Says that the cluster under test serves everything that the tests use: all API versions and topic settings of Kafka 3.9."""
 
     def version(self, key: int, preferred: int, lowest: int = 0) -> int:
         """Return a version for requests whose version does not matter to the test: the served version that is closest to `preferred`.
