@@ -19,7 +19,7 @@ from kafkaproto.messages.describe_quorum import (
 )
 from kafkaproto.messages.remove_raft_voter import RemoveRaftVoterRequest
 from kafkaproto.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from tests.support.conformance.real_kafka import NewerKafka
+from tests.support.conformance.real_kafka import NewerKafka, as_on_kafka
 from tests.support.conformance.virtual import VirtualNewer
 
 FEATURE = "kraft.version"
@@ -81,10 +81,4 @@ def story(subject: Subject) -> Iterator[tuple[str, Any]]:
 @pytest.mark.timeout(120)
 @pytest.mark.rule("AD-27")
 def test_dynamic_quorum_has_the_responses_of_a_real_kafka_with_one_controller() -> None:
-    kafka = NewerKafka("default")
-    try:
-        expected = dict(story(kafka))
-    finally:
-        kafka.close_connections()
-        kafka.stop()
-    assert dict(story(VirtualNewer("default"))) == expected
+    assert dict(story(VirtualNewer("default"))) == as_on_kafka(NewerKafka("default"), story)

@@ -14,7 +14,7 @@ from kafkaproto.messages.create_topics import CreatableReplicaAssignment, Creata
 from kafkaproto.messages.describe_cluster import DescribeClusterRequest
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.messages.unregister_broker import UnregisterBrokerRequest
-from tests.support.conformance.real_kafka import NewerKafka, RealKafka
+from tests.support.conformance.real_kafka import NewerKafka, RealKafka, as_on_kafka
 from tests.support.conformance.virtual import Virtual, VirtualNewer
 
 BROKER = 2
@@ -91,10 +91,4 @@ def story(subject: Subject) -> Iterator[tuple[str, Any]]:
     ("real", "ours"), [(RealKafka, lambda: Virtual("default", "kafka")), (NewerKafka, lambda: VirtualNewer("default"))]
 )
 def test_unregistered_running_broker_is_fenced_until_its_restart_as_in_kafka(real: Any, ours: Any) -> None:
-    kafka = real("default")
-    try:
-        expected = dict(story(kafka))
-    finally:
-        kafka.close_connections()
-        kafka.stop()
-    assert dict(story(ours())) == expected
+    assert dict(story(ours())) == as_on_kafka(real("default"), story)

@@ -13,13 +13,11 @@ import pytest
 from tests.support.broker.kills import broker_processes
 from tests.support.groups.killed import TOPIC, KilledBroker
 from tests.support.transactions.errors import ERRORS, is_from_killed_broker
+from tests.support.transactions.scene import BOTH, FURTHER_MS
 from tests.support.transactions.transactor import COMMANDS, Transactor, TransactorError
 
 pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.clients, pytest.mark.timeout(200)]
 
-BOTH = (0, 1)
-FURTHER_MS = 200
-"""How long a consumer reads on to show that it gets no record of an open transaction: two fetches that wait for records."""
 ALL = ["before", "continued", "interrupted", "end"]
 """The values of all transactions that are committed."""
 

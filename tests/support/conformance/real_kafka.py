@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from benchmarks.rivals.real_kafka import KafkaCluster
 from kafkaproto.conformance.served import Newer
-from kafkaproto.conformance.subject import WallClock, settings_of
+from kafkaproto.conformance.subject import Subject, WallClock, settings_of
 from tests.support.conformance.virtual import NEWER_RELEASE
 
 HEARTBEAT_S = 3.0
@@ -76,3 +77,12 @@ class NewerKafka(Newer, RealKafka):
 
     kafka = NEWER_VERSION
     release = NEWER_RELEASE
+
+
+def as_on_kafka(kafka: RealKafka, story: Callable[[Subject], Iterable[tuple[str, Any]]]) -> dict[str, Any]:
+    """Play a story on a real Kafka of its own, stop it, and return what the story yields: values by name."""
+    try:
+        return dict(story(kafka))
+    finally:
+        kafka.close_connections()
+        kafka.stop()
