@@ -20,7 +20,9 @@ class Column(NamedTuple):
 
 KEYS = (
     Column("run", "string", "name of the recording"),
-    Column("seq", "bigint", "sequence number of the request, event or change of offsets in its recording"),
+    Column(
+        "seq", "bigint", "sequence number in the recording, common to requests, events and offset changes of replicas"
+    ),
 )
 
 HOUR = Column(
@@ -264,7 +266,9 @@ GROUPS = (
     ),
     Column("error", "int", "error code for the member; 0 for none, null without a response"),
     Column("leader", "string", "member id of the leader, in a JoinGroup response"),
-    Column("members", "int", "number of members in a JoinGroup response; only the leader gets them"),
+    Column(
+        "members", "int", "number of members in a JoinGroup response; only the group leader's response lists members"
+    ),
     Column("session_timeout_ms", "int", "session timeout that a JoinGroup requests"),
     Column("rebalance_timeout_ms", "int", "rebalance timeout in the request; null if unchanged"),
     Column(
@@ -374,7 +378,11 @@ STATE = (
     Column("at_ns", "bigint", "when the offsets had these values, in ns of the recorder's monotonic clock"),
     Column("topic", "string", "topic name"),
     Column("partition", "int", "partition index"),
-    Column("begins", "boolean", "whether this is the first row of this replica's log"),
+    Column(
+        "begins",
+        "boolean",
+        "whether the replica's log is new: earlier rows of the same broker and partition are about a deleted log",
+    ),
     Column("high_watermark", "bigint", "high watermark of this replica, leader or follower"),
     Column("last_stable_offset", "bigint", "last stable offset of this replica"),
     Column("log_start", "bigint", "log start offset"),

@@ -56,8 +56,8 @@ ANSWER = Answer(
     (
         Query(
             "clients",
-            "sizes of the records in fetch responses, for each client. full: at least 95 % of max_bytes; beyond_for_a_first_batch: larger than "
-            "max_bytes, which the first batch of a response may be, so that the consumer makes progress",
+            "sizes of the records in fetch responses, for each client. full: at least 95 % of max_bytes; beyond_for_a_first_batch: more than "
+            "max_bytes. Only the first batch of a response may be larger than max_bytes, so that the consumer makes progress",
             CLIENTS,
         ),
         Query(
