@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,6 +48,8 @@ GROUPS = {
     NEWER_VERSION: {"confluent": CLASSIC["confluent"], "both": (CLASSIC_JAVA, JAVA)} | CONSUMER,
 }
 """The two kinds of members of each group, by cluster and group id."""
+GROUPS_AT_ONCE = 3
+"""The number of groups that work at the same time, because members mostly wait."""
 
 
 @contextmanager
@@ -81,8 +84,10 @@ def checked(spark: Any, subject: str, tmp_path_factory: pytest.TempPathFactory) 
     folder = tmp_path_factory.mktemp("groups")
     with recorded(subject, folder / "trace") as bootstrap:
         produce(bootstrap)
-        for group, (first, second) in GROUPS[subject].items():
-            work(bootstrap, group, first, second)
+        with ThreadPoolExecutor(GROUPS_AT_ONCE) as pool:
+            working = [pool.submit(work, bootstrap, group, *clients) for group, clients in GROUPS[subject].items()]
+            for ended in working:
+                ended.result()
     rows, _ = checked_rows(spark, folder)
     return Checked(
         {number: Counter(row["group_id"] for row in some if row.get("group_id")) for number, some in rows.items()},
