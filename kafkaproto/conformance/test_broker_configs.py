@@ -255,7 +255,7 @@ def test_subtract_from_an_unset_broker_cleanup_policy_uses_the_default_value_del
 
     def change(broker: str, operation: int, value: str | None, expected: str) -> None:
         assert altered(subject, broker, (name, operation, value), validate_only=False) == VALID
-        wait_until(subject, lambda: value_of(subject, name) == expected, f"the policy is {expected}")
+        wait_until(subject, lambda: value_of(subject, name) == expected, f"log.cleanup.policy is {expected}")
 
     change(ALL, SET, "compact", "compact")
     try:
@@ -276,7 +276,9 @@ def test_listeners_of_a_broker_can_be_set_to_their_present_value(subject: Subjec
     assert altered(subject, ALL, ("listeners", SET, present)) == (INVALID_REQUEST, f"{NOT_OF_ALL}Set(listeners)")
     assert altered(subject, "0", ("listeners", SET, present), validate_only=False) == VALID
     try:
-        wait_until(subject, lambda: value_of(subject, "listeners") == present, "the setting is applied")
+        wait_until(
+            subject, lambda: value_of(subject, "listeners") == present, "broker 0 reports the value set for listeners"
+        )
     finally:
         assert altered(subject, "0", ("listeners", DELETE, None), validate_only=False) == VALID
 

@@ -20,8 +20,16 @@ def scene(subject: Subject, replication: int = 3) -> Topic:
     topic = new_topic(subject, replication=replication)
     topic.fill(*[batch(b"v")] * 5)
     for broker_id in range(1, replication):
-        wait_until(subject, lambda b=broker_id: prefers(topic, 5, f"r{b}") == b, f"{broker_id} has caught up")  # type: ignore[misc]
-        wait_until(subject, lambda b=broker_id: read(topic, 5, broker_id=b).high_watermark == 5, "it knows")  # type: ignore[misc]
+        wait_until(
+            subject,
+            lambda b=broker_id: prefers(topic, 5, f"r{b}") == b,  # type: ignore[misc]
+            f"the leader knows that broker {broker_id} has all records",
+        )
+        wait_until(
+            subject,
+            lambda b=broker_id: read(topic, 5, broker_id=b).high_watermark == 5,  # type: ignore[misc]
+            f"broker {broker_id} has the high watermark 5",
+        )
     return topic
 
 

@@ -65,7 +65,7 @@ def test_list_config_resources_lists_stopped_brokers_that_are_registered(subject
     brokers = [str(i) for i in range(len(subject.bootstrap))]
     subject.stop_broker(2)
     try:
-        wait_until(subject, lambda: 2 not in brokers_known(subject, 0), "broker 2 is known to be down")
+        wait_until(subject, lambda: 2 not in brokers_known(subject, 0), "broker 0 knows that broker 2 is down")
         expected = [(kind, name) for kind in (BROKER, BROKER_LOGGER) for name in brokers]
         assert listed(subject, BROKER, BROKER_LOGGER) == (0, expected)
     finally:
@@ -123,7 +123,11 @@ def subscription(subject: Subject) -> Iterator[str]:
     name = subject.new_name("subscription")
     yield name
     assert alter(subject, name, *((key, DELETE, None) for key in (INTERVAL, MATCH, METRICS))) == OK
-    wait_until(subject, lambda: (CLIENT_METRICS, name) not in listed(subject, version=0)[1], "it is gone")
+    wait_until(
+        subject,
+        lambda: (CLIENT_METRICS, name) not in listed(subject, version=0)[1],
+        f"the subscription {name} is deleted",
+    )
 
 
 @pytest.mark.rule("AD-17", "AD-18", "SN-67")
@@ -135,17 +139,17 @@ def test_client_metrics_subscription_exists_only_while_it_has_settings(subject: 
     assert alter(subject, subscription) == OK
     assert not is_listed()
     assert alter(subject, subscription, (INTERVAL, SET, "1000"), (METRICS, SET, "a.,b.")) == OK
-    wait_until(subject, is_listed, "the subscription is listed")
+    wait_until(subject, is_listed, f"the subscription {subscription} is listed")
     replaced = ReplacedResource(CLIENT_METRICS, subscription, [ReplacedConfig(INTERVAL, "2000")])
     assert subject.ask_once(AlterConfigsRequest([replaced]), 2).responses[0].error_code == 0
     values = {(INTERVAL, "2000", OF_SUBSCRIPTION)}
     wait_until(
         subject,
         lambda: {d[:3] for d in described(subject, subscription) if d[2] == OF_SUBSCRIPTION} == values,
-        "the settings are replaced",
+        f"the settings of the subscription {subscription} are replaced",
     )
     assert alter(subject, subscription, (INTERVAL, DELETE, None)) == OK
-    wait_until(subject, lambda: not is_listed(), "the subscription is gone")
+    wait_until(subject, lambda: not is_listed(), f"the subscription {subscription} is deleted")
 
 
 @pytest.mark.rule("AD-17", "SN-67")
@@ -186,7 +190,11 @@ def test_append_and_subtract_are_rejected_for_all_settings_of_client_metrics(
     values = [(METRICS, "a.,b."), (MATCH, "client_id=a"), (INTERVAL, "1000")]
     if is_present:
         assert alter(subject, subscription, *((key, SET, value) for key, value in values)) == OK
-        wait_until(subject, lambda: (CLIENT_METRICS, subscription) in listed(subject, version=0)[1], "it exists")
+        wait_until(
+            subject,
+            lambda: (CLIENT_METRICS, subscription) in listed(subject, version=0)[1],
+            f"the subscription {subscription} is listed",
+        )
     before = described(subject, subscription)
     for key in (METRICS, MATCH, INTERVAL, "foo", ""):
         for operation, word in ((APPEND, "APPEND"), (SUBTRACT, "SUBTRACT")):
@@ -266,5 +274,9 @@ def test_describe_configs_returns_the_settings_of_a_client_metrics_subscription(
 ) -> None:
     assert described(subject, subscription) == of_none
     assert alter(subject, subscription, (INTERVAL, SET, "1000"), (METRICS, SET, " a , b ")) == OK
-    wait_until(subject, lambda: described(subject, subscription) == settings, "the settings are described")
+    wait_until(
+        subject,
+        lambda: described(subject, subscription) == settings,
+        f"the subscription {subscription} has its settings",
+    )
     assert described(subject, subscription, INTERVAL, "unknown") == of_interval

@@ -147,6 +147,6 @@ def test_new_coordinator_removes_a_classic_member_that_does_not_revoke_in_time(s
     try:
         move(group, before, after)
         assert set(members(group)) == {"A", classic.member_id}
-        wait_until(subject, lambda: set(members(group)) == {"A"}, "the classic member is removed")
+        wait_until(subject, lambda: set(members(group)) == {"A"}, "the classic member is removed from the group")
     finally:
         move(group, after, before)

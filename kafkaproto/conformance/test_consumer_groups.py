@@ -346,4 +346,8 @@ def test_changed_heartbeat_interval_of_a_group_is_in_the_next_heartbeat_response
     resources = [AlterConfigsResource(GROUP, group.id, changes)]
     [result] = subject.ask_once(IncrementalAlterConfigsRequest(resources), 1).responses
     assert result.error_code == 0, result
-    wait_until(subject, lambda: group.heartbeat("A", 1).heartbeat_interval_ms == 6000, "the interval has changed")
+    wait_until(
+        subject,
+        lambda: group.heartbeat("A", 1).heartbeat_interval_ms == 6000,
+        "the heartbeat interval of the group is 6000 ms",
+    )

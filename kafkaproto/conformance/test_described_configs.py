@@ -82,7 +82,11 @@ def alter(subject: Subject, kind: int, name: str, values: Mapping[str, str | Non
 def test_described_topic_setting_has_type_source_and_synonyms(subject: Subject) -> None:
     topic = new_topic(subject).name
     alter(subject, TOPIC, topic, {"retention.ms": None})
-    wait_until(subject, lambda: source_of(subject, TOPIC, topic, "retention.ms") == DEFAULT, "the default")
+    wait_until(
+        subject,
+        lambda: source_of(subject, TOPIC, topic, "retention.ms") == DEFAULT,
+        "retention.ms has its default value",
+    )
     keys = ["retention.ms", "cleanup.policy", "preallocate", "min.cleanable.dirty.ratio", "segment.index.bytes"]
     settings = described(subject, TOPIC, topic, keys)
     assert {name: (setting.value, setting.source, setting.type) for name, setting in settings.items()} == {
@@ -95,7 +99,11 @@ def test_described_topic_setting_has_type_source_and_synonyms(subject: Subject) 
     assert settings["retention.ms"].synonyms == []  # log.retention.ms is not set
     assert settings["cleanup.policy"].synonyms == [("log.cleanup.policy", "delete", DEFAULT)]
     alter(subject, TOPIC, topic, {"retention.ms": "5000", "cleanup.policy": "compact"})
-    wait_until(subject, lambda: source_of(subject, TOPIC, topic, "cleanup.policy") == DYNAMIC_TOPIC, "the new value")
+    wait_until(
+        subject,
+        lambda: source_of(subject, TOPIC, topic, "cleanup.policy") == DYNAMIC_TOPIC,
+        "cleanup.policy has the value set for the topic",
+    )
     settings = described(subject, TOPIC, topic, keys)
     own = ("cleanup.policy", "compact", DYNAMIC_TOPIC)
     assert settings["retention.ms"].synonyms == [("retention.ms", "5000", DYNAMIC_TOPIC)]
@@ -122,10 +130,16 @@ def test_describe_configs_lists_all_values_of_a_broker_setting_by_precedence(sub
     try:
         alter(subject, BROKER, "", {name: "7000000"})
         wait_until(
-            subject, lambda: source_of(subject, BROKER, NODE, name) == DYNAMIC_DEFAULT, "the default of all brokers"
+            subject,
+            lambda: source_of(subject, BROKER, NODE, name) == DYNAMIC_DEFAULT,
+            f"{name} has the value set for all brokers",
         )
         alter(subject, BROKER, NODE, {name: "8000000"})
-        wait_until(subject, lambda: source_of(subject, BROKER, NODE, name) == DYNAMIC_BROKER, "the value of the broker")
+        wait_until(
+            subject,
+            lambda: source_of(subject, BROKER, NODE, name) == DYNAMIC_BROKER,
+            f"{name} has the value set for broker {NODE}",
+        )
         [setting] = described(subject, BROKER, NODE, [name]).values()
         assert setting.value == "8000000"
         assert setting.synonyms == [

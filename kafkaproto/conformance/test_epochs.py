@@ -140,7 +140,7 @@ def test_new_leader_rejects_offset_lookups_until_its_high_watermark_is_known(sub
         assert end_of_epoch(topic, old, replica_id=-1)[0] == 0
         assert end_of_epoch(topic, old, replica_id=-2) == (0, old, 5)
         follow(topic, 2, 5)
-        result = wait_until(subject, lambda: known(topic), "broker 0 has caught up, too")
+        result = wait_until(subject, lambda: known(topic), "the new leader knows its high watermark")
         assert (result.offset, result.leader_epoch) == (5, epoch)
         none = list_offsets(topic, 100)
         assert (none.error_code, none.offset, none.timestamp, none.leader_epoch) == (0, -1, -1, -1)

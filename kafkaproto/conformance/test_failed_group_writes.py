@@ -47,7 +47,11 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
         assert commit(alone, {topic: {0: (5, "")}}) == {(topic, 0): 0}
         with topic_setting(alone.offsets, "min.insync.replicas", "2"):
             subject.stop_broker(stopped)
-            wait_until(subject, lambda: alone.offsets.partition().isr_nodes == [coordinator], "one is in sync")
+            wait_until(
+                subject,
+                lambda: alone.offsets.partition().isr_nodes == [coordinator],
+                "only the coordinator's replica of the offsets partition is in sync",
+            )
             follower.send_sync()
             assert follower.is_parked()
             begun_ms = subject.now_ms()
@@ -63,7 +67,11 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
             assert (subject.now_ms() - begun_ms >= COMMIT_TIMEOUT_MS - subject.early_ms) is waits
             assert alone.committed() == {(topic, 0): 5}
             subject.start_broker(stopped)
-            wait_until(subject, lambda: len(alone.offsets.partition().isr_nodes) == 2, "both are in sync")
+            wait_until(
+                subject,
+                lambda: len(alone.offsets.partition().isr_nodes) == 2,
+                "both replicas of the offsets partition are in sync",
+            )
         written = 6 if waits else 5
         wait_until(subject, lambda: alone.committed() == {(topic, 0): written}, f"offset {written} is committed")
         assert commit(alone, {topic: {0: (7, "")}}) == {(topic, 0): 0}

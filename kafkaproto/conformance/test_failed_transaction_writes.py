@@ -30,7 +30,11 @@ def test_transactional_requests_fail_while_too_few_txn_state_replicas_are_in_syn
         assert producer.send(topic, 0) == (0, 0)
         with topic_setting(producer.log, "min.insync.replicas", "2"):
             subject.stop_broker(stopped)
-            wait_until(subject, lambda: producer.log.partition().isr_nodes == [coordinator], "one is in sync")
+            wait_until(
+                subject,
+                lambda: producer.log.partition().isr_nodes == [coordinator],
+                "only the coordinator's replica of the transaction log is in sync",
+            )
             assert producer.end(commit=True)[0] == NOT_AVAILABLE
             assert producer.add({topic.name: [0]}) == {(topic.name, 0): 0}  # a known partition needs no record
             assert producer.add({topic.name: [1]}) == {(topic.name, 1): NOT_AVAILABLE}
@@ -40,7 +44,11 @@ def test_transactional_requests_fail_while_too_few_txn_state_replicas_are_in_syn
             epochs = [(second.init_once()[0], producer.describe().producer_epoch) for _ in range(2)]
             assert epochs == [(NOT_AVAILABLE, producer.epoch + (not bumps_epochs(subject)))] * 2
             subject.start_broker(stopped)
-            wait_until(subject, lambda: len(producer.log.partition().isr_nodes) == 2, "both are in sync")
+            wait_until(
+                subject,
+                lambda: len(producer.log.partition().isr_nodes) == 2,
+                "both replicas of the transaction log are in sync",
+            )
         assert second.init() == (producer.producer_id, producer.epoch + 2)
         assert visible(topic) == (2, 2, [(producer.producer_id, 0)], visible(topic)[3])
     finally:

@@ -85,7 +85,11 @@ def test_api_versions_response_has_the_features_of_the_cluster(
 def test_finalized_features_epoch_grows_when_a_topic_is_created(subject: Subject) -> None:
     epoch = offered(subject).finalized_features_epoch
     new_topic(subject)
-    wait_until(subject, lambda: offered(subject).finalized_features_epoch > epoch, "a higher epoch of the features")
+    wait_until(
+        subject,
+        lambda: offered(subject).finalized_features_epoch > epoch,
+        "the epoch of the finalized features is higher than before",
+    )
 
 
 # ---- changes of levels -----------------------------------------------------------------------------------------------------------
@@ -120,7 +124,9 @@ def change(subject: Subject, feature: str, level: int, kind: int) -> None:
     """Change the level of a feature, and wait until every broker reports the new level. kind: the upgrade type of the request."""
     response = update(subject, (feature, level, kind))
     assert [response.error_code, *(r.error_code for r in response.results)] == [0, 0]
-    wait_until(subject, lambda: in_force(subject, feature) == {level}, f"every broker has {feature} {level}")
+    wait_until(
+        subject, lambda: in_force(subject, feature) == {level}, f"every broker reports level {level} of {feature}"
+    )
 
 
 def in_force(subject: Subject, feature: str) -> set[int]:
@@ -282,7 +288,9 @@ def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Sub
     assert finalized(response) == levels | {METADATA: level} and response.finalized_features_epoch > epoch
     response = update(subject, (METADATA, levels[METADATA], UPGRADE), version=0)
     assert error_of(response) == (0, None)
-    wait_until(subject, lambda: finalized(offered(subject)) == levels, "the levels of before")
+    wait_until(
+        subject, lambda: finalized(offered(subject)) == levels, "the finalized features have their original levels"
+    )
 
 
 @pytest.mark.releases("3.9", "4.0")
@@ -362,7 +370,15 @@ def test_min_insync_replicas_cannot_be_set_per_broker_while_elr_is_enabled(
     change(subject, ELIGIBLE_LEADERS, 0, SAFE)
     assert min_insync(subject, "") == [("1", of_all)]
     assert (alter_min_insync(subject, "0", "2"), alter_min_insync(subject, "", None)) == ((0, None), (0, None))
-    wait_until(subject, lambda: min_insync(subject, "0") == [("2", of_broker), ("1", default)], "the broker's value")
+    wait_until(
+        subject,
+        lambda: min_insync(subject, "0") == [("2", of_broker), ("1", default)],
+        f"{MIN_INSYNC} has the value set for broker 0",
+    )
     change(subject, ELIGIBLE_LEADERS, 1, UPGRADE)
-    wait_until(subject, lambda: min_insync(subject, "0") == [("1", of_all), ("1", default)], "the value for all")
+    wait_until(
+        subject,
+        lambda: min_insync(subject, "0") == [("1", of_all), ("1", default)],
+        f"{MIN_INSYNC} has the value set for all brokers",
+    )
     assert (alter_min_insync(subject, "0", "2"), alter_min_insync(subject, "", None)) == (altered, removed)

@@ -66,7 +66,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     reject_join(group)
     write_record(group)
     if subject.semantics == "kafka":
-        wait_until(subject, lambda: listed(group) is None, "the group is hidden")
+        wait_until(subject, lambda: listed(group) is None, "ListGroups no longer returns the group")
     return group
 
 
@@ -82,7 +82,7 @@ def test_rejected_classic_join_makes_kafka_forget_an_empty_kip_848_group(subject
     assert stable.committed_offset == (NO_OFFSET if forgets else 5)
     write_record(group)
     if forgets:
-        wait_until(subject, lambda: listed(group) is None, "the group is not listed")
+        wait_until(subject, lambda: listed(group) is None, "ListGroups no longer returns the group")
     assert group.described().error_code == (NOT_FOUND if forgets else 0)
     assert group.committed() == ({} if forgets else {key: 5})
     assert group.committed(place) == {key: NO_OFFSET if forgets else 5}
@@ -122,7 +122,11 @@ def test_offset_commit_makes_a_forgotten_group_visible_in_list_groups_again(subj
     topic = group.topic.name
     assert commit(group, {topic: {1: (8, None)}}) == {(topic, 1): 0}
     kind = "classic" if subject.semantics == "kafka" else "consumer"
-    wait_until(subject, lambda: listed(group) == (kind, "Empty"), "the group is listed")
+    wait_until(
+        subject,
+        lambda: listed(group) == (kind, "Empty"),
+        f"ListGroups returns the group with type {kind} and state Empty",
+    )
     assert group.committed() == {(topic, 0): 5, (topic, 1): 8}
 
 

@@ -194,7 +194,7 @@ def test_requests_received_completely_before_a_disconnect_are_executed(subject: 
     request = produce(topic.name, batch(b"v"), acks=0)
     leaving.send_bytes(b"".join(leaving.frame(request, 9) for _ in range(10)) + leaving.frame(request, 9)[:30])
     leaving.close()
-    wait_until(subject, lambda: list_offsets(topic, -1).offset == 10, "all ten")
+    wait_until(subject, lambda: list_offsets(topic, -1).offset == 10, "the log has all ten records")
 
 
 @pytest.mark.rule("W-2")

@@ -108,10 +108,16 @@ def test_group_setting_can_be_set_and_deleted_for_a_group_that_does_not_exist(su
     unset = {SESSION: ("45000", DEFAULT), HEARTBEAT: ("5000", DEFAULT)}
     assert alter(subject, group, (SESSION, SET, " 46000 "), validate_only=False) == OK
     changed = {**unset, SESSION: ("46000", OF_GROUP)}
-    wait_until(subject, lambda: described(subject, group, SESSION, HEARTBEAT, "nope") == changed, "the value is set")
+    wait_until(
+        subject,
+        lambda: described(subject, group, SESSION, HEARTBEAT, "nope") == changed,
+        f"{SESSION} has the value set for the group",
+    )
     assert described(subject, other, SESSION, HEARTBEAT) == unset
     assert alter(subject, group, (SESSION, DELETE, None), validate_only=False) == OK
-    wait_until(subject, lambda: described(subject, group, SESSION, HEARTBEAT) == unset, "the value is deleted")
+    wait_until(
+        subject, lambda: described(subject, group, SESSION, HEARTBEAT) == unset, f"{SESSION} has its default value"
+    )
 
 
 @pytest.mark.releases(first="4.1")

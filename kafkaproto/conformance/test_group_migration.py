@@ -324,7 +324,7 @@ def test_classic_members_are_removed_if_they_do_not_join_or_sync_in_time(subject
     silent = Consumer(group, rebalance_ms=1000)
     assert silent.enter().error_code == 0
     gone = {slow.member_id, silent.member_id}
-    wait_until(subject, lambda: not gone & set(group.targets()), "both members are removed")
+    wait_until(subject, lambda: not gone & set(group.targets()), "both classic members are removed from the group")
     assert slow.heartbeat() == UNKNOWN_MEMBER
     assert silent.heartbeat() == UNKNOWN_MEMBER
     assert set(group.targets()) == {"A"}
@@ -393,5 +393,5 @@ def test_join_with_an_inconsistent_protocol_makes_an_empty_kip_848_group_classic
     protocols = (("range", embedded(group)),) if has_protocols else ()
     refused = Consumer(group, kind=kind, instance=instance, protocols=protocols).join()
     assert (refused.error_code, refused.member_id) == (INCONSISTENT, "")
-    wait_until(subject, lambda: listed(group) == ("classic", "", "Empty"), "the group is classic")
+    wait_until(subject, lambda: listed(group) == ("classic", "", "Empty"), "the group is an empty classic group")
     assert refusal(group.heartbeat("A", 1)) == (NOT_FOUND, f"Group {group.id} is not a consumer group.")

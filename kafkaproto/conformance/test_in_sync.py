@@ -21,7 +21,11 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
     clamped = new_topic(subject, min_insync_replicas="2")
     for topic in (strict, easy):
         topic.fill(batch(b"v"))
-    wait_until(subject, lambda: read(easy, 1, rack="r1").preferred_read_replica == 1, "broker 1 has it")
+    wait_until(
+        subject,
+        lambda: read(easy, 1, rack="r1").preferred_read_replica == 1,
+        "the leader knows that broker 1 has the first record",
+    )
     with held(subject, strict, 1), held(subject, easy, 1):
         for topic in (strict, easy):
             partition_response = produced(subject.ask(topic.connect(), produce(topic.name, batch(b"w")), 9))
@@ -30,9 +34,11 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
         waiting = strict.connect()
         subject.send(waiting, produce(strict.name, batch(b"x"), acks=-1, timeout_ms=3 * LAG_MS), 9)
         wait_until(
-            subject, lambda: [t.partition().isr_nodes for t in (strict, easy)] == [[0], [0]], "only 0 is in sync"
+            subject,
+            lambda: [t.partition().isr_nodes for t in (strict, easy)] == [[0], [0]],
+            "broker 0 is the only in-sync replica of both topics",
         )
-        wait_until(subject, lambda: read(easy, 0).high_watermark == 2, "who is out holds nobody up")
+        wait_until(subject, lambda: read(easy, 0).high_watermark == 2, f"the high watermark of topic {easy.name} is 2")
         assert read(easy, 2, rack="r1").preferred_read_replica == -1
         # min.insync.replicas 2: produce is rejected, and a single replica does not commit existing records
         partition_response = produced(subject.ask(strict.connect(), produce(strict.name, batch(b"y"), acks=-1), 9))
@@ -53,9 +59,13 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
         follow(easy, 1, 1)
         assert easy.partition().isr_nodes == [0]
         follow(easy, 1, 2)
-        wait_until(subject, lambda: set(easy.partition().isr_nodes) == {0, 1}, "it is back")
-    wait_until(subject, lambda: set(strict.partition().isr_nodes) == {0, 1}, "all are in sync")
-    wait_until(subject, lambda: read(strict, 0).high_watermark == 5, "all is committed")
+        wait_until(
+            subject, lambda: set(easy.partition().isr_nodes) == {0, 1}, f"broker 1 is in the ISR of topic {easy.name}"
+        )
+    wait_until(
+        subject, lambda: set(strict.partition().isr_nodes) == {0, 1}, f"broker 1 is in the ISR of topic {strict.name}"
+    )
+    wait_until(subject, lambda: read(strict, 0).high_watermark == 5, f"the high watermark of topic {strict.name} is 5")
 
 
 @pytest.mark.needs("auto.create.topics.enable", "num.partitions", "default.replication.factor", brokers=2)
@@ -77,7 +87,11 @@ def test_metadata_request_creates_missing_topics_with_legal_names(subject: Subje
         requested.allow_auto_topic_creation = True
         [first] = subject.ask(connection, requested, version).topics
         assert (first.error_code, first.partitions) == (3, [])
-        result = wait_until(subject, lambda t=topic: (m := t.metadata()).error_code == 0 and m, "it is there")  # type: ignore[misc]
+        result = wait_until(
+            subject,
+            lambda t=topic: (m := t.metadata()).error_code == 0 and m,  # type: ignore[misc]
+            f"topic {topic.name} exists",
+        )
         assert [len(p.replica_nodes) for p in result.partitions] == [2, 2, 2]
     illegal = MetadataRequest([MetadataRequestTopic(name="no/topic")], allow_auto_topic_creation=True)
     assert [t.error_code for t in subject.ask(connection, illegal, 12).topics] == [17]

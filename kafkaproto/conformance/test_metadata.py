@@ -215,9 +215,13 @@ def test_find_coordinator_returns_the_leader_of_the_offsets_partition_of_a_group
     """In every version, the coordinator is the leader of the offsets partition that the hash of the group id selects."""
     connection = subject.connect()
     first = FindCoordinatorRequest(key="g", key_type=0)
-    wait_until(subject, lambda: subject.ask(connection, first, 3).error_code == 0, "the offsets topic is there")
+    wait_until(
+        subject,
+        lambda: subject.ask(connection, first, 3).error_code == 0,
+        "FindCoordinator returns the coordinator of group g",
+    )
     offsets = Topic(subject, "__consumer_offsets")
-    leaders = wait_until(subject, lambda: leaders_of(offsets), "its partitions have leaders")
+    leaders = wait_until(subject, lambda: leaders_of(offsets), "the partitions of __consumer_offsets have leaders")
     groups = "g", "group-1", "größe", "\N{GRINNING FACE}", "", *NEGATIVE_HASH
     for group in groups:
         expected = leaders[java_hash(group) % len(leaders)]
@@ -282,10 +286,14 @@ def test_partition_with_another_replica_gets_a_new_leader_when_its_leader_stops(
     moves = new_topic(subject, assignment={0: [2, 1]})
     followed.fill(batch(b"v"))
     epoch = led.leader_epoch
-    wait_until(subject, lambda: read(followed, 0, rack="r2").preferred_read_replica == 2, "broker 2 has it")
+    wait_until(
+        subject,
+        lambda: read(followed, 0, rack="r2").preferred_read_replica == 2,
+        "the leader knows that broker 2 has the record",
+    )
     subject.stop_broker(2)
-    wait_until(subject, lambda: len(ask(subject, 12, []).brokers) == 2, "broker 2 is gone")
-    wait_until(subject, lambda: led.partition().leader_id == -1, "its partition has no leader")
+    wait_until(subject, lambda: len(ask(subject, 12, []).brokers) == 2, "Metadata responses no longer list broker 2")
+    wait_until(subject, lambda: led.partition().leader_id == -1, f"topic {led.name} has no leader")
     for version in (0, 1, 4, 5, 12):
         result = {t.name: t.partitions[0] for t in ask(subject, version, by_name(led.name, followed.name)).topics}
         alone, shared = result[led.name], result[followed.name]
@@ -302,6 +310,10 @@ def test_partition_with_another_replica_gets_a_new_leader_when_its_leader_stops(
     result = read(followed, 0, rack="r2")
     assert (result.preferred_read_replica, len(result.records)) == (-1, len(batch(b"v")))
     subject.start_broker(2)
-    wait_until(subject, lambda: set(followed.partition().isr_nodes) == {0, 1, 2}, "it caught up")
-    wait_until(subject, lambda: read(followed, 0, rack="r2").preferred_read_replica == 2, "it is named again")
+    wait_until(subject, lambda: set(followed.partition().isr_nodes) == {0, 1, 2}, "broker 2 is in the ISR")
+    wait_until(
+        subject,
+        lambda: read(followed, 0, rack="r2").preferred_read_replica == 2,
+        "the leader names broker 2 as the preferred read replica for rack r2",
+    )
     assert flat(subject.ask(led.connect(), fetch((led.name, 0, 0)), 11))[0][1].error_code == 0

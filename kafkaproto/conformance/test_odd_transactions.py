@@ -195,7 +195,9 @@ def test_init_producer_id_with_any_epoch_of_the_producer_aborts_the_open_transac
     assert producer.init_once(producer.producer_id + 77, epoch) == (FENCED, -1, -1)
     assert producer.init_once(producer.producer_id, epoch) == (CONCURRENT_TRANSACTIONS, -1, -1)
     assert producer.end(commit=True)[0] == FENCED
-    ended = wait_until(subject, lambda: _result_once_complete(producer, epoch), "the transaction is complete")
+    ended = wait_until(
+        subject, lambda: _result_once_complete(producer, epoch), "the coordinator has aborted the open transaction"
+    )
     assert ended == (FENCED, -1, -1)
 
 

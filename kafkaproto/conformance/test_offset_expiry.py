@@ -42,9 +42,9 @@ def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(s
     version = subject.version(ApiKey.OFFSET_COMMIT, WITH_TIME)
     old_ms = subject.epoch_ms() - 10 * RETENTION_MS if version == WITH_TIME else -1
     client.commit({t1: {0: (5, "")}, t2: {0: (6, "")}}, version, timestamp=old_ms)
-    assert wait_until(subject, lambda: _errors_unless_unavailable(alone, t1, version, old_ms), "it is available") == {
-        (t1, 0): 0
-    }
+    assert wait_until(
+        subject, lambda: _errors_unless_unavailable(alone, t1, version, old_ms), "the coordinator is available"
+    ) == {(t1, 0): 0}
     for _ in range(0, 0 if version == WITH_TIME else RETENTION_MS, HEARTBEAT_MS):
         subject.pass_ms(HEARTBEAT_MS)
         assert client.heartbeat() == 0
@@ -81,7 +81,9 @@ def test_offset_commit_with_a_retention_time_expires_after_that_time(subject: Su
     for version in (2, 3, 4):
         client.commit({t1: {0: (5, "")}, t2: {0: (6, "")}}, version, retention_time_ms=1_500)
         assert group.committed() == {(t1, 0): 5, (t2, 0): 6}
-        wait_until(subject, lambda: group.committed() == {(t1, 0): 5}, "the offset of the other topic is gone")
+        wait_until(
+            subject, lambda: group.committed() == {(t1, 0): 5}, "only the offset of the subscribed topic is left"
+        )
 
 
 @pytest.mark.rule("GC-14")
@@ -89,11 +91,11 @@ def test_offset_expiry_check_deletes_a_group_that_has_only_a_pending_member(subj
     group = Group(subject)
     client = group.client(session_ms=30_000)
     # A check between the creation of the group and of its pending member deletes it: COORDINATOR_NOT_AVAILABLE (15).
-    wait_until(subject, lambda: client.join().error_code == 79, "the member id is assigned")
+    wait_until(subject, lambda: client.join().error_code == 79, "the coordinator assigns a member id")
     _wait_until_deleted(group)
     # Kafka returns COORDINATOR_NOT_AVAILABLE (15) until it has removed the dead group from its memory.
-    wait_until(subject, lambda: client.join().error_code == 25, "the member id is unknown")
+    wait_until(subject, lambda: client.join().error_code == 25, "the coordinator does not know the member id")
 
 
 def _wait_until_deleted(group: Group) -> None:
-    wait_until(group.subject, lambda: group.describe().group_state == "Dead", f"{group.id} is deleted")
+    wait_until(group.subject, lambda: group.describe().group_state == "Dead", f"group {group.id} is deleted")

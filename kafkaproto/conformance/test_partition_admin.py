@@ -45,7 +45,7 @@ def test_create_partitions_adds_partitions_and_rejects_smaller_counts(subject: S
     assert created(subject, *twice) == [(name, 42)]
     arguments = [CreatePartitionsAssignment([2]), CreatePartitionsAssignment([1])]
     assert created(subject, CreatePartitionsTopic(name, 4, arguments)) == [(name, 0)]
-    wait_until(subject, lambda: len(topic.metadata().partitions) == 4, "four partitions")
+    wait_until(subject, lambda: len(topic.metadata().partitions) == 4, "the topic has four partitions")
     assert (topic.leader(2), topic.leader(3)) == (2, 1)
     topic.fill(batch(b"v"), index=3)
 
@@ -90,7 +90,7 @@ def test_reassignment_moves_the_records_and_then_the_leader(subject: Subject) ->
     topic.fill(*[batch(b"moved")] * 10)
     before = topic.leader_epoch
     assert reassigned(subject, topic, [2, 1]) == 0
-    wait_until(subject, has_moved(subject, topic, [2, 1]), "replicas [2, 1]")
+    wait_until(subject, has_moved(subject, topic, [2, 1]), "the replicas are [2, 1] and in sync")
     assert ongoing(subject, topic) == []
     leader = topic.leader()
     assert leader in (1, 2) and topic.leader_epoch > before
@@ -111,7 +111,7 @@ def test_reassignment_to_a_stopped_broker_is_listed_until_it_is_cancelled(subjec
         assert ongoing(subject, topic) == [(0, [1, 2, 0], [2], [0])]
         assert reassigned(subject, topic, None) == 0
         assert ongoing(subject, topic) == []
-        wait_until(subject, has_moved(subject, topic, [1, 0]), "the old replicas")
+        wait_until(subject, has_moved(subject, topic, [1, 0]), "the replicas are [1, 0] and in sync")
         assert reassigned(subject, topic, None) == 85
     finally:
         subject.start_broker(2)
@@ -164,9 +164,9 @@ def test_reassignment_can_forbid_a_change_of_the_replication_factor(subject: Sub
     assert requested([0, 1, 2], allows_change=False) == (38, "The replication factor is changed from 2 to 3")
     assert requested([0, 7, 8], allows_change=False)[0] == 39
     assert requested([2, 0], allows_change=False) == (0, None)
-    wait_until(subject, has_moved(subject, topic, [2, 0]), "replicas [2, 0]")
+    wait_until(subject, has_moved(subject, topic, [2, 0]), "the replicas are [2, 0] and in sync")
     assert requested([0, 1, 2], allows_change=True) == (0, None)
-    wait_until(subject, has_moved(subject, topic, [0, 1, 2]), "replicas [0, 1, 2]")
+    wait_until(subject, has_moved(subject, topic, [0, 1, 2]), "the replicas are [0, 1, 2] and in sync")
 
 
 def elected(subject: Subject, topic: Topic, *indexes: int, unclean: bool = False) -> list[tuple[int, int]]:
@@ -179,14 +179,14 @@ def elected(subject: Subject, topic: Topic, *indexes: int, unclean: bool = False
 def test_preferred_leader_election_gives_leadership_back_to_the_preferred_replica(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1, 0], 1: [0, 1]})
     subject.stop_broker(1)
-    wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads")
+    wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads partition 0")
     assert elected(subject, topic, 0, 1, 99) == [(0, 80), (1, 84), (99, 3)]
     subject.start_broker(1)
     topic.fill(batch(b"v"))
-    wait_until(subject, has_moved(subject, topic, [1, 0]), "broker 1 in sync")
+    wait_until(subject, has_moved(subject, topic, [1, 0]), "brokers 0 and 1 are in sync")
     assert topic.leader() == 0
     assert elected(subject, topic, 0, 1) == [(0, 0), (1, 84)]
-    wait_until(subject, lambda: topic.partition().leader_id == 1, "broker 1 leads")
+    wait_until(subject, lambda: topic.partition().leader_id == 1, "broker 1 leads partition 0")
 
 
 @pytest.mark.rule("AD-47")
@@ -206,7 +206,7 @@ def test_elect_leaders_returns_topics_without_the_partitions_that_need_no_electi
         assert listed(kind, [TopicPartitions(topic.name, [])]) == {topic.name: []}
     assert listed(7, []) == {}
     subject.stop_broker(1)
-    wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads")
+    wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads partition 0")
     unavailable = [(0, 80, "The preferred leader was not available.")]
     assert listed(0, None)[topic.name] == listed(0, [TopicPartitions(topic.name, [0])])[topic.name] == unavailable
 
@@ -215,7 +215,7 @@ def test_elect_leaders_returns_topics_without_the_partitions_that_need_no_electi
 def test_leader_election_fails_if_the_only_replica_of_a_partition_is_stopped(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [2]})
     subject.stop_broker(2)
-    wait_until(subject, lambda: topic.partition().leader_id == -1, "no leader")
+    wait_until(subject, lambda: topic.partition().leader_id == -1, "the partition has no leader")
     for kind, code, message in (
         (0, 80, "The preferred leader was not available."),
         (1, 83, "Eligible topic partition leaders are not available."),
@@ -232,15 +232,15 @@ def test_unclean_leader_election_elects_a_running_replica(subject: Subject) -> N
     topic = new_topic(subject, assignment={0: [1, 2]})
     topic.fill(batch(b"kept"))
     subject.stop_broker(2)
-    wait_until(subject, lambda: topic.partition().isr_nodes == [1], "broker 1 alone in sync")
+    wait_until(subject, lambda: topic.partition().isr_nodes == [1], "broker 1 is the only in-sync replica")
     topic.fill(batch(b"lost"))
     assert elected(subject, topic, 0, unclean=True) == [(0, 84)]
     subject.stop_broker(1)
     subject.start_broker(2)
-    wait_until(subject, lambda: topic.partition().leader_id == -1, "no leader")
+    wait_until(subject, lambda: topic.partition().leader_id == -1, "the partition has no leader")
     assert elected(subject, topic, 0) == [(0, 80)]
     assert elected(subject, topic, 0, unclean=True) == [(0, 0)]
-    wait_until(subject, lambda: topic.partition().leader_id == 2, "broker 2 leads")
+    wait_until(subject, lambda: topic.partition().leader_id == 2, "broker 2 leads partition 0")
     subject.start_broker(1)
     topic.fill(batch(b"after"))
     [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 11))
@@ -315,7 +315,7 @@ def test_delete_records_that_names_a_partition_twice_uses_the_offset_named_last(
 def test_delete_records_waits_for_lagging_replicas_until_its_timeout(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(*[batch(b"a")] * 4)
-    wait_until(subject, lambda: deleted(subject, topic, 1) == (0, 1), "both replicas start at 1")
+    wait_until(subject, lambda: deleted(subject, topic, 1) == (0, 1), "both replicas have the log start offset 1")
     subject.hold_follower(topic.name, 0, 1)
     try:
         assert deleted(subject, topic, 2, timeout_ms=300) == (7, 1)

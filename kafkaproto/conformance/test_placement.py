@@ -23,7 +23,9 @@ def requested(subject: Subject, topic: CreatableTopic) -> int:
 
 def stop(subject: Subject, broker_id: int) -> None:
     subject.stop_broker(broker_id)
-    wait_until(subject, lambda: broker_id not in brokers_known(subject, 0), "it is known to be down")
+    wait_until(
+        subject, lambda: broker_id not in brokers_known(subject, 0), f"broker 0 knows that broker {broker_id} is down"
+    )
 
 
 def has_partitions(topic: Topic, count: int) -> bool:
@@ -37,7 +39,7 @@ def test_stopped_broker_is_assigned_replicas_if_too_few_brokers_are_running(subj
     assert requested(subject, CreatableTopic(subject.new_name(), 1, 4)) == 38
     assert created(subject, CreatePartitionsTopic(old.name, 4, None)) == [(old.name, 0)]
     for topic, count in ((Topic(subject, name), MANY), (old, 4)):
-        wait_until(subject, partial(has_partitions, topic, count), "all of them")
+        wait_until(subject, partial(has_partitions, topic, count), f"topic {topic.name} has {count} partitions")
         for partition in topic.metadata().partitions:
             assert sorted(partition.replica_nodes) == [0, 1, 2]
             assert sorted(partition.isr_nodes) == [0, 1]
@@ -50,7 +52,7 @@ def test_stopped_broker_does_not_become_leader_of_new_partitions(subject: Subjec
     stop(subject, 2)
     assert requested(subject, CreatableTopic(name, MANY, 1)) == 0
     topic = Topic(subject, name)
-    wait_until(subject, lambda: len(topic.metadata().partitions) == MANY, "all of them")
+    wait_until(subject, lambda: len(topic.metadata().partitions) == MANY, f"topic {name} has {MANY} partitions")
     assert {p.replica_nodes[0] for p in topic.metadata().partitions} == {0, 1}
 
 
@@ -65,6 +67,6 @@ def test_replica_assignment_that_has_only_stopped_brokers_is_rejected(subject: S
     ]
     arguments = [CreatePartitionsAssignment([2, 1])]
     assert created(subject, CreatePartitionsTopic(pair.name, 2, arguments)) == [(pair.name, 0)]
-    wait_until(subject, lambda: len(pair.metadata().partitions) == 2, "another")
+    wait_until(subject, lambda: len(pair.metadata().partitions) == 2, f"topic {pair.name} has two partitions")
     result = pair.partition(1)
     assert (result.leader_id, result.replica_nodes, result.isr_nodes) == (1, [2, 1], [1])

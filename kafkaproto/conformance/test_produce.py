@@ -172,7 +172,11 @@ def test_produce_rejects_internal_topics_and_invalid_acks(subject: Subject) -> N
     assert end(topic) == 0
     internal = Topic(subject, "__consumer_offsets")
     requested = FindCoordinatorRequest(key="g", key_type=0)
-    wait_until(subject, lambda: subject.ask(subject.connect(), requested, 3).error_code == 0, "the topic is there")
+    wait_until(
+        subject,
+        lambda: subject.ask(subject.connect(), requested, 3).error_code == 0,
+        "FindCoordinator returns the coordinator of group g",
+    )
     assert write(internal, batch(b"v"), connection=internal.connect(), partition=0).error_code == 17
 
 
@@ -360,7 +364,11 @@ def test_acks_0_produce_gets_no_response_and_an_error_closes_its_connection(subj
 def test_transactional_batches_without_a_transaction_are_rejected(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     requested = FindCoordinatorRequest(key="tx", key_type=1)
-    wait_until(subject, lambda: subject.ask_once(requested, 3).error_code != 15, "there is a coordinator, or never one")
+    wait_until(
+        subject,
+        lambda: subject.ask_once(requested, 3).error_code != 15,
+        "FindCoordinator stops returning COORDINATOR_NOT_AVAILABLE (15)",
+    )
     data = batch(b"v", producer_id=5, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
     request = produce(topic.name, data)
     for version in (3, 9, 11):
@@ -368,7 +376,7 @@ def test_transactional_batches_without_a_transaction_are_rejected(subject: Subje
         assert (summary(partition_response), partition_response.error_message) == ((53, -1, -1, -1), None)
     request.transactional_id = "tx"
     # A new topic of transactions has no leader for a moment, which is NOT_ENOUGH_REPLICAS (19) for a batch that the broker has to verify.
-    verified = "the broker verifies the batch"
+    verified = "the broker can verify the transactional batch"
     wait_until(subject, lambda: produced(subject.ask(topic.connect(), request, 11)).error_code != 19, verified)
     partition_responses = [produced(subject.ask(topic.connect(), request, version)) for version in (9, 11)]
     assert all(summary(partition_response)[1:] == (-1, -1, -1) for partition_response in partition_responses)

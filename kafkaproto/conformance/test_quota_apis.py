@@ -92,7 +92,7 @@ def test_describe_client_quotas_returns_only_the_entities_that_match_the_filter(
         assert count() == 13
         assert count(strict=True) == 0
         assert count((USER, EXACT, tag)) == 0
-    wait_until(subject, lambda: count() == 0, "entities without values do not exist")
+    wait_until(subject, lambda: count() == 0, "DescribeClientQuotas returns no entity whose quotas were removed")
 
 
 COMBINATION = (

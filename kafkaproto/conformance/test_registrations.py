@@ -43,11 +43,11 @@ def test_unknown_broker_cannot_be_unregistered(subject: Subject, message: str) -
 @pytest.mark.rule("AD-26")
 def test_stopped_broker_can_be_unregistered_and_registers_again_when_it_starts(subject: Subject) -> None:
     subject.stop_broker(2)
-    wait_until(subject, lambda: running(subject) == 2, "broker 2 is gone")
+    wait_until(subject, lambda: running(subject) == 2, "DescribeCluster returns only the two running brokers")
     assert unregistered(subject, 2) == (0, "")
     assert unregistered(subject, 2)[0] == NOT_REGISTERED
     subject.start_broker(2)
-    wait_until(subject, lambda: running(subject) == 3, "broker 2 is back")
+    wait_until(subject, lambda: running(subject) == 3, "DescribeCluster returns all three brokers")
 
 
 @pytest.mark.needs(brokers=3, racks=True)
@@ -62,13 +62,17 @@ def test_describe_cluster_returns_a_stopped_registered_broker_only_on_request(su
     everyone = [(i, *subject.bootstrap[i], f"r{i}", False) for i in range(3)]
     assert described(with_fenced=True) == described(with_fenced=False) == everyone
     subject.stop_broker(2)
-    wait_until(subject, lambda: running(subject) == 2, "broker 2 is gone")
+    wait_until(subject, lambda: running(subject) == 2, "DescribeCluster returns only the two running brokers")
     assert described(with_fenced=False) == everyone[:2]
     assert described(with_fenced=True) == [*everyone[:2], (*everyone[2][:4], True)]
     assert unregistered(subject, 2) == (0, "")
-    wait_until(subject, lambda: described(with_fenced=True) == everyone[:2], "broker 2 is not registered")
+    wait_until(
+        subject,
+        lambda: described(with_fenced=True) == everyone[:2],
+        "DescribeCluster returns only the two registered brokers",
+    )
     subject.start_broker(2)
-    wait_until(subject, lambda: described(with_fenced=False) == everyone, "broker 2 is back")
+    wait_until(subject, lambda: described(with_fenced=False) == everyone, "DescribeCluster returns all three brokers")
 
 
 @pytest.mark.rule("AD-27", "SN-71")

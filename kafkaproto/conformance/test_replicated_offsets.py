@@ -24,7 +24,9 @@ UNKNOWN_TOPIC, NOT_AVAILABLE, INVALID_REPLICATION_FACTOR = 3, 15, 38
 
 def stop(subject: Subject, broker_id: int) -> None:
     subject.stop_broker(broker_id)
-    wait_until(subject, lambda: broker_id not in brokers_known(subject, 0), f"broker {broker_id} is known to be down")
+    wait_until(
+        subject, lambda: broker_id not in brokers_known(subject, 0), f"broker 0 knows that broker {broker_id} is down"
+    )
 
 
 @pytest.mark.rule("GO-2", "AD-26")
@@ -48,7 +50,9 @@ def test_groups_have_no_coordinator_while_too_few_brokers_are_registered(subject
     other = CreateTopicsRequest([CreatableTopic(subject.new_name(), 1, 3)], 10_000)
     assert subject.ask_once(other, 5).topics[0].error_code == INVALID_REPLICATION_FACTOR
     subject.start_broker(2)
-    wait_until(subject, lambda: brokers_known(subject, 0) == {0, 1, 2}, "broker 2 is back")
+    wait_until(
+        subject, lambda: brokers_known(subject, 0) == {0, 1, 2}, "broker 0 knows that all three brokers are running"
+    )
     stop(subject, 2)
     Group(subject)  # waits for its coordinator
     for partition in topic.metadata().partitions:
@@ -58,9 +62,17 @@ def test_groups_have_no_coordinator_while_too_few_brokers_are_registered(subject
 def restart(subject: Subject, broker_id: int, observer: int) -> None:
     """Stop and start the broker `broker_id`. observer: the id of another broker, whose Metadata responses show when `broker_id` is down and back."""
     subject.stop_broker(broker_id)
-    wait_until(subject, lambda: broker_id not in brokers_known(subject, observer), f"broker {broker_id} is down")
+    wait_until(
+        subject,
+        lambda: broker_id not in brokers_known(subject, observer),
+        f"broker {observer} knows that broker {broker_id} is down",
+    )
     subject.start_broker(broker_id)
-    wait_until(subject, lambda: broker_id in brokers_known(subject, observer), f"broker {broker_id} is back")
+    wait_until(
+        subject,
+        lambda: broker_id in brokers_known(subject, observer),
+        f"broker {observer} knows that broker {broker_id} is running",
+    )
 
 
 def coordinator_at(subject: Subject, group: Group, broker_id: int) -> int:

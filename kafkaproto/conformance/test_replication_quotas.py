@@ -65,7 +65,9 @@ def set_list(topic: Topic, key: str, text: str) -> None:
     subject = topic.subject
     configs: dict[str, Any] = {key.replace(".", "_"): text}
     assert alter(subject, TOPIC, topic.name, **configs) == 0
-    wait_until(subject, lambda: described(subject, TOPIC, topic.name, key) == (text, 1), f"{key}={text}")
+    wait_until(
+        subject, lambda: described(subject, TOPIC, topic.name, key) == (text, 1), f"topic {topic.name} has {key}={text}"
+    )
     subject.pass_ms(SETTLED_MS)
 
 
@@ -89,7 +91,9 @@ def limited(subject: Subject, key: str, rate: int, broker_id: int | None = 0) ->
 
 def _wait_for_rate(subject: Subject, key: str, broker_id: int, expected: tuple[str | None, int] | None) -> None:
     wait_until(
-        subject, lambda: described(subject, BROKER, str(broker_id), key, broker_id) == expected, f"{key} is {expected}"
+        subject,
+        lambda: described(subject, BROKER, str(broker_id), key, broker_id) == expected,
+        f"broker {broker_id} reports (value, source) {expected} of {key}",
     )
     subject.pass_ms(SETTLED_MS)
 
@@ -102,7 +106,7 @@ def out_of_sync(subject: Subject) -> Iterator[Topic]:
     with held(subject, topic, 1):
         topic.fill(*[batch_of_bytes(100_000)] * 8, acks=1)
         wait_until(subject, lambda: set(topic.partition().isr_nodes) == {0, 2}, "broker 1 is out of sync")
-        wait_until(subject, lambda: read(topic, 8).high_watermark == 8, "all is committed")
+        wait_until(subject, lambda: read(topic, 8).high_watermark == 8, "all eight batches are committed")
         subject.pass_ms(
             max(0, begun + FORGIVEN_MS + 1200 - subject.now_ms())
         )  # bytes sent by earlier tests must leave the window
@@ -134,7 +138,7 @@ def test_throttled_out_of_sync_follower_gets_no_records_until_the_quota_window_e
         while subject.now_ms() - begun < FORGIVEN_MS - 300:
             assert got(topic) == 0
             subject.pass_ms(300)
-        wait_until(subject, lambda: got(topic) == 800_000, "it is forgiven")
+        wait_until(subject, lambda: got(topic) == 800_000, "the throttled follower gets 800000 bytes of records again")
         assert subject.now_ms() - begun <= FORGIVEN_MS + 2000
 
 
@@ -212,6 +216,6 @@ def test_throttled_reassignment_of_2_mb_at_250_kb_per_s_takes_1_8_to_7_seconds(s
         order = [ReassignableTopic(topic.name, [ReassignablePartition(0, [2])])]
         response = subject.ask_once(AlterPartitionReassignmentsRequest(10_000, topics=order), 0)
         assert response.responses[0].partitions[0].error_code == 0
-        wait_until(subject, lambda: topic.partition().replica_nodes == [2], "it has moved")
+        wait_until(subject, lambda: topic.partition().replica_nodes == [2], "broker 2 has the only replica")
         assert 1800 <= subject.now_ms() - begun <= 7000
     assert read(topic, 0, partition_max=1 << 22).high_watermark == 20

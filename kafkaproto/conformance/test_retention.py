@@ -45,7 +45,7 @@ def offset_of(topic: Topic, timestamp: int, broker_id: int | None = None) -> int
 
 def log_starts(topic: Topic, offset: int, broker_id: int | None = None) -> None:
     """Wait until the log of a replica starts at `offset`. broker_id: the broker with the replica, None for the leader."""
-    wait_until(topic.subject, lambda: offset_of(topic, -2, broker_id) == offset, f"the log starts at {offset}")
+    wait_until(topic.subject, lambda: offset_of(topic, -2, broker_id) == offset, f"the log starts at offset {offset}")
 
 
 def stays(topic: Topic, offset: int) -> None:
@@ -167,7 +167,7 @@ def contents(topic: Topic) -> list[tuple[int, bytes | None, bytes | None]]:
 
 def becomes(topic: Topic, expected: list[tuple[int, bytes | None, bytes | None]]) -> None:
     try:
-        wait_until(topic.subject, lambda: contents(topic) == expected, f"the log holds {expected}")
+        wait_until(topic.subject, lambda: contents(topic) == expected, f"the log contains the records {expected}")
     except AssertionError as error:
         raise AssertionError(f"{error}; the log of topic {topic.name} contains {contents(topic)}") from error
 
@@ -217,7 +217,7 @@ def test_tombstones_are_kept_for_delete_retention_ms_after_the_first_compaction(
     becomes(topic, [(1, b"a", None), (2, b"b", b"1"), (3, b"x", b"0")])
     # Kafka replaces one segment after the other: the batch with offset 0 may be gone before the tombstone's segment is rewritten.
     horizon_ms = wait_until(
-        subject, lambda: log_of(topic)[0].header.delete_horizon_ms, "the tombstone has the time of its deletion"
+        subject, lambda: log_of(topic)[0].header.delete_horizon_ms, "the batch of the tombstone has a delete horizon"
     )
     assert abs(horizon_ms - subject.epoch_ms() - 1500) < 10_000
     [first, _] = log_of(topic)
@@ -304,6 +304,6 @@ def test_compaction_of_an_aborted_transaction_keeps_later_committed_records(subj
         topic.fill(keyed(subject.epoch_ms(), ("x", "0")))  # cleaning needs dirty records
         return log_of(topic)[0].header.base_offset == 2
 
-    wait_until(subject, is_forgotten, "the aborted transaction is removed")
+    wait_until(subject, is_forgotten, "the records of the aborted transaction are removed from the log")
     assert visible(topic, 2)[2] == visible(topic)[2] == []
     assert contents(topic)[0] == (2, b"kept", b"1")

@@ -63,24 +63,28 @@ def user(subject: Subject) -> Iterator[str]:
     """Yield the name of a user with a SCRAM-SHA-256 credential that every broker knows, and delete the user's credentials afterwards."""
     name = subject.new_name("user")
     assert alter(subject, [], (name,)) == {name: OK}
-    wait_until(subject, lambda: name in described(subject), f"{name} has a credential")
+    wait_until(subject, lambda: name in described(subject), f"user {name} has a credential")
     yield name
     alter(subject, [(name, SHA_256)])
     alter(subject, [(name, SHA_512)])
-    wait_until(subject, lambda: name not in described(subject), f"{name} has no credentials")
+    wait_until(subject, lambda: name not in described(subject), f"user {name} has no credentials")
 
 
 @pytest.mark.rule("AD-29", "AD-32", "SN-70")
 def test_scram_credentials_of_a_user_are_added_replaced_and_deleted(subject: Subject, user: str) -> None:
     assert alter(subject, [], (user, SHA_512, 8192)) == {user: OK}
     both = (0, "", [(SHA_256, 4096), (SHA_512, 8192)])
-    wait_until(subject, lambda: described(subject, user) == {user: both}, "both credentials are known")
+    wait_until(subject, lambda: described(subject, user) == {user: both}, f"user {user} has both credentials")
     assert alter(subject, [], (user, SHA_256, 16384, b"")) == {user: OK}
     changed = (0, "", [(SHA_256, 16384), (SHA_512, 8192)])
-    wait_until(subject, lambda: described(subject, user) == {user: changed}, "the credential is replaced")
+    wait_until(
+        subject,
+        lambda: described(subject, user) == {user: changed},
+        f"the SCRAM-SHA-256 credential of user {user} is replaced",
+    )
     assert alter(subject, [(user, SHA_256)]) == {user: OK}
     left = (0, "", [(SHA_512, 8192)])
-    wait_until(subject, lambda: described(subject)[user] == left, "one credential is left")
+    wait_until(subject, lambda: described(subject)[user] == left, f"user {user} has only the SCRAM-SHA-512 credential")
     assert alter(subject, []) == {}
 
 
@@ -123,7 +127,11 @@ def test_several_scram_changes_of_one_user_in_a_request_are_rejected(subject: Su
 def test_scram_error_of_one_user_does_not_reject_the_changes_of_other_users(subject: Subject, user: str) -> None:
     other = subject.new_name("user")
     assert alter(subject, [(other, SHA_256)], (user, SHA_256, 5000)) == {other: MISSING, user: OK}
-    wait_until(subject, lambda: described(subject, user)[user][2] == [(SHA_256, 5000)], "the credential is replaced")
+    wait_until(
+        subject,
+        lambda: described(subject, user)[user][2] == [(SHA_256, 5000)],
+        f"the SCRAM-SHA-256 credential of user {user} is replaced",
+    )
 
 
 @pytest.mark.rule("AD-32", "SN-70")

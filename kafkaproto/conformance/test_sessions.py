@@ -299,12 +299,16 @@ def test_fetch_session_reports_an_error_for_a_deleted_and_recreated_topic(subjec
     session.step((topic.name, 0, 0))
     gone = DeleteTopicsRequest(topic_names=[topic.name], timeout_ms=5000)
     assert subject.ask(subject.connect(), gone, 3).responses[0].error_code == 0
-    assert wait_until(subject, lambda: errors(session.step()), "the error is reported") == [
-        3
-    ]  # the session keeps the topic's name
+    assert wait_until(
+        subject, lambda: errors(session.step()), "the fetch session reports an error for the deleted topic"
+    ) == [3]  # the session keeps the topic's name
     with named(subject, topic.name):
         again = new_topic(subject)
-    assert wait_until(subject, lambda: errors(session.step()) == [103], "another of that name")
+    assert wait_until(
+        subject,
+        lambda: errors(session.step()) == [103],
+        "the fetch session reports INCONSISTENT_TOPIC_ID (103) for the new topic",
+    )
     assert errors(Session(topic, 13).ask((topic.name, 0, 0))) == [0]
     assert again.topic_id != session.ids[topic.name]
     session.ids[topic.name] = bytes(reversed(session.ids[topic.name]))

@@ -171,7 +171,7 @@ def test_create_topics_accepts_two_new_names_that_differ_only_in_dot_and_undersc
             f"{name}_a": (0, None),
         }
     for topic in (Topic(subject, f"{name}.a"), Topic(subject, f"{name}_a")):
-        wait_until(subject, partial(_exists, topic), f"{topic.name} exists")
+        wait_until(subject, partial(_exists, topic), f"topic {topic.name} exists")
 
 
 def _exists(topic: Topic) -> bool:
@@ -186,7 +186,7 @@ def test_topic_with_a_partition_assigned_only_to_stopped_brokers_is_rejected(sub
     message = "All brokers specified in the manual partition assignment for partition {} are fenced or in controlled shutdown."
     request = topic_request(name, -1, -1, [(0, [0]), (1, [2])])
     wait_until(
-        subject, lambda: created(subject, request)[name] == (BAD_ASSIGNMENT, message.format(1)), "the broker is fenced"
+        subject, lambda: created(subject, request)[name] == (BAD_ASSIGNMENT, message.format(1)), "broker 2 is fenced"
     )
 
 

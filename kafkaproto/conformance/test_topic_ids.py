@@ -138,7 +138,9 @@ def test_offsets_of_a_deleted_topic_id_cannot_be_committed_or_fetched(subject: S
     assert subject.ask_once(deletion, 3).responses[0].error_code == 0
     gone = [(own, [(0, UNKNOWN_ID)])]
     wait_until(
-        subject, lambda: commit(group, (own, [(0, 6)])) == gone, f"the coordinator knows that {topic.name} is deleted"
+        subject,
+        lambda: commit(group, (own, [(0, 6)])) == gone,
+        f"the coordinator knows that topic {topic.name} is deleted",
     )
     again = new_topic(subject, name=topic.name)
     assert commit(group, (own, [(0, 6)])) == gone

@@ -140,7 +140,7 @@ def test_replica_that_leaves_the_isr_enters_the_elr_if_the_isr_is_then_too_small
 
     def become(broker_id: int, of_two: tuple[Any, ...], of_three: tuple[Any, ...]) -> None:
         for topic, expected in ((two, of_two), (three, of_three)):
-            what = f"broker {broker_id} describes {expected}"
+            what = f"broker {broker_id} reports (leader, ISR, ELR, last known ELR) {expected} of topic {topic.name}"
             wait_until(subject, partial(_is, subject, topic, broker_id, expected), what)
 
     subject.stop_broker(2)
@@ -165,16 +165,22 @@ def test_replica_in_the_elr_becomes_leader_of_a_partition_without_in_sync_replic
     for broker_id in (1, 2):
         subject.stop_broker(broker_id)
     subject.start_broker(2)
-    wait_until(subject, lambda: replicas_of(subject, two, 0)[1] == [0, 2], "broker 2 is in sync")
-    wait_until(subject, lambda: replicas_of(subject, three, 0)[1] == [0, 2], "broker 2 is in sync")
+    wait_until(
+        subject, lambda: replicas_of(subject, two, 0)[1] == [0, 2], f"broker 2 is in the ISR of topic {two.name}"
+    )
+    wait_until(
+        subject, lambda: replicas_of(subject, three, 0)[1] == [0, 2], f"broker 2 is in the ISR of topic {three.name}"
+    )
     for broker_id in (0, 2):
         subject.stop_broker(broker_id)
     subject.start_broker(1)
-    wait_until(subject, lambda: replicas_of(subject, three, 1) == (1, [1], [0, 2], []), "broker 1 leads")
+    wait_until(
+        subject, lambda: replicas_of(subject, three, 1) == (1, [1], [0, 2], []), f"broker 1 leads topic {three.name}"
+    )
     assert replicas_of(subject, two, 1) == (-1, [], [0, 2], [2])
     assert two.partition(broker_id=1).isr_nodes == []
     subject.start_broker(0)
-    wait_until(subject, lambda: replicas_of(subject, two, 1) == (0, [0, 1], [], []), "broker 0 leads")
+    wait_until(subject, lambda: replicas_of(subject, two, 1) == (0, [0, 1], [], []), f"broker 0 leads topic {two.name}")
 
 
 @pytest.mark.needs(brokers=3)
@@ -187,8 +193,14 @@ def test_described_partition_without_a_leader_has_offline_replicas(subject: Subj
         return described.partitions[0]
 
     subject.stop_broker(2)
-    wait_until(subject, lambda: partition(alone).leader_id == -1, "the partition has no leader")
-    wait_until(subject, lambda: partition(shared).leader_id == 0, "the other replica leads")
+    wait_until(
+        subject,
+        lambda: partition(alone).leader_id == -1,
+        "the partition whose only replica is on broker 2 has no leader",
+    )
+    wait_until(
+        subject, lambda: partition(shared).leader_id == 0, "broker 0 leads the partition with the replicas [2, 0]"
+    )
     for topic, replicas in ((alone, [2]), (shared, [2, 0])):
         described = partition(topic)
         assert (described.error_code, described.replica_nodes, described.offline_replicas) == (0, replicas, [2])

@@ -72,7 +72,9 @@ def test_leader_removes_the_state_of_an_idle_producer_unless_its_transaction_is_
         assert producer.send(topic, 0)[0] == 0
     ended.finish(commit=True)
     assert len(producers(topic)[1]) == 2
-    wait_until(subject, lambda: len(producers(topic)[1]) < 2, f"the producer of {ended.id} is forgotten")
+    wait_until(
+        subject, lambda: len(producers(topic)[1]) < 2, f"the leader has removed the state of producer {ended.id}"
+    )
     assert producers(topic) == (0, [(still_open.producer_id, 0, 0, -1, 1)])
     assert visible(topic)[:2] == (3, 1)
     if bumps_epochs(subject):  # only transaction version 2 needs sequence 0 of a producer without state
@@ -101,7 +103,9 @@ def test_hanging_transaction_blocks_the_last_stable_offset_until_a_marker_is_wri
 def test_unused_transactional_id_expires_and_is_then_unknown(subject: Subject) -> None:
     producer = Producer(subject)
     first_id, _ = producer.init()
-    wait_until(subject, lambda: producer.describe().error_code == NOT_FOUND, f"{producer.id} has expired")
+    wait_until(
+        subject, lambda: producer.describe().error_code == NOT_FOUND, f"the transactional id {producer.id} has expired"
+    )
     assert producer.end(commit=True)[0] == UNKNOWN_MAPPING
     first, tombstone = logged(producer)
     assert first.value is not None and tombstone.value is None
@@ -181,7 +185,7 @@ def test_describe_producers_lists_the_same_producers_on_leader_and_followers(sub
         return partition.error_code, [(p.producer_id, p.current_txn_start_offset) for p in partition.active_producers]
 
     assert described(0) == (0, [(producer.producer_id, 0)])
-    wait_until(subject, lambda: described(1) == described(0), "the follower to know the producer")
+    wait_until(subject, lambda: described(1) == described(0), "broker 1 returns the same producers as broker 0")
     assert described(2) == (NOT_LEADER, [])
 
 

@@ -118,5 +118,9 @@ def test_leader_forgets_failed_verifications_when_it_restarts(subject: Subject, 
     assert producer.send(topic, 2, version=11, transactional=transactional) == (OUT_OF_ORDER, -1)
     subject.stop_broker(2)
     subject.start_broker(2)
-    wait_until(subject, lambda: list_offsets(topic, EARLIEST, broker_id=2).error_code == 0, "broker 2 leads again")
+    wait_until(
+        subject,
+        lambda: list_offsets(topic, EARLIEST, broker_id=2).error_code == 0,
+        "broker 2 leads the partition again",
+    )
     assert producer.send(topic, 2, version=11, transactional=transactional) == (0, 0)

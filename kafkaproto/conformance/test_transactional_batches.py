@@ -107,7 +107,7 @@ def test_batch_is_rejected_if_the_transaction_ends_before_all_batches_are_verifi
         if is_ended:
             outcomes.add(errors)
         if 0 in errors or not is_ended:
-            wait_until(subject, lambda: producer.end(commit=True)[0] == 0, "the transaction can be committed")
+            wait_until(subject, lambda: producer.end(commit=True)[0] == 0, "EndTxn commits the transaction")
             producer.wait_for("CompleteCommit")
         if errors == (NOT_IN_TRANSACTION, 0):
             assert (results[0].error_message, results[0].log_start_offset) == (None, 0)

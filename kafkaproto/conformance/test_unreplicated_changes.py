@@ -200,7 +200,7 @@ def test_timed_out_offset_commit_takes_effect_when_its_record_is_replicated_late
             assert late.is_parked()
             error = subject.answer(late.connection).message.topics[0].partitions[0].error_code
             assert (error, group.committed()) == (NOT_AVAILABLE, {(topic, 0): 5})
-        wait_until(subject, lambda: group.committed() == {(topic, 0): 6}, "the late commit is replicated")
+        wait_until(subject, lambda: group.committed() == {(topic, 0): 6}, "the timed-out offset commit takes effect")
 
 
 @pytest.mark.rule("GO-23", "GO-29")
@@ -214,7 +214,11 @@ def test_commits_and_joins_below_min_isr_time_out_but_take_effect_after_replicat
         assert commit(consumers, {topic: {0: (5, "")}}) == {(topic, 0): 0}
         with topic_setting(classic.offsets, "min.insync.replicas", "2"):
             subject.stop_broker(follower)
-            wait_until(subject, lambda: len(classic.offsets.partition().isr_nodes) == 1, "one is in sync")
+            wait_until(
+                subject,
+                lambda: len(classic.offsets.partition().isr_nodes) == 1,
+                "only the leader of the offsets partition is in sync",
+            )
             committing = send(consumers, commit_of(consumers, topic, 6), 8)
             heartbeat = send(classic, HeartbeatRequest(classic.id, member.generation, member.member_id, None), 3)
             fetch = send(consumers, consumers.fetch_request({topic: [0]}, require_stable=True), 8)
@@ -231,8 +235,14 @@ def test_commits_and_joins_below_min_isr_time_out_but_take_effect_after_replicat
             joining = send(consumers, join_of(consumers, "A"), consumers.version)
             assert subject.answer(joining.connection).message.error_code == NOT_AVAILABLE
             subject.start_broker(follower)
-            wait_until(subject, lambda: len(classic.offsets.partition().isr_nodes) == 2, "both are in sync")
-        wait_until(subject, lambda: consumers.committed() == {(topic, 0): 6}, "the late commit is replicated")
+            wait_until(
+                subject,
+                lambda: len(classic.offsets.partition().isr_nodes) == 2,
+                "both replicas of the offsets partition are in sync",
+            )
+        wait_until(
+            subject, lambda: consumers.committed() == {(topic, 0): 6}, "the timed-out offset commit takes effect"
+        )
         assert [joined.member_id for joined in consumers.described().members] == ["A"]
 
 
@@ -246,7 +256,7 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
             lost = send(group, commit_of(group, topic, 6), 8)
             assert lost.is_parked()
             make_lead(group.offsets, after)
-            wait_until(subject, lambda: group.coordinator() == after, "the coordinator moved")
+            wait_until(subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator")
             stable = send(group, group.fetch_request({topic: [0]}, require_stable=True), 8)
             assert stable.is_parked()
             assert group.committed() == {(topic, 0): 5}
@@ -294,8 +304,8 @@ def test_group_is_not_deleted_if_its_coordinator_moves_while_delete_groups_waits
             assert deletion.is_parked()
             make_lead(group.offsets, after)
             assert subject.answer(deletion.connection).message.results[0].error_code == NOT_COORDINATOR
-            wait_until(subject, lambda: group.coordinator() == after, "the coordinator moved")
-        wait_until(subject, lambda: other.committed() == {(topic, 0): 6}, "the earlier commit is replicated")
+            wait_until(subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator")
+        wait_until(subject, lambda: other.committed() == {(topic, 0): 6}, "the earlier offset commit takes effect")
         assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")
 
 
@@ -310,5 +320,5 @@ def test_group_is_kept_if_delete_groups_times_out_behind_an_unreplicated_record(
             deletion = send(group, DeleteGroupsRequest([group.id]), 2)
             assert deletion.is_parked()
             assert subject.answer(deletion.connection).message.results[0].error_code == NOT_AVAILABLE
-        wait_until(subject, lambda: other.committed() == {(topic, 0): 6}, "the earlier commit is replicated")
+        wait_until(subject, lambda: other.committed() == {(topic, 0): 6}, "the earlier offset commit takes effect")
         assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")
