@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.documentation import samples
+from tests.documentation import samples, source_texts
 
 MODULE = '''
 """A module."""
@@ -38,15 +38,18 @@ def test_thing(): ...
 
 def test_clarity_sampler_finds_docstrings_messages_and_test_names_in_a_python_module() -> None:
     module = ast.parse(MODULE)
-    assert sorted(samples.docstrings(module)) == [
+    assert sorted(source_texts.docstrings(module)) == [
         "LIMIT = 3\nThe limit.",
         "class Thing\nA thing.",
         "def Thing.act(self, count: int) -> str\nAct.",
         "module\nA module.",
         "self.size = 1\nThe size.",
     ]
-    assert sorted(samples.messages(module)) == ["acted {count} times", "count must be at least {LIMIT} (got {count})"]
-    assert list(samples.names_of_tests(module)) == ["test_thing"]
+    assert sorted(source_texts.messages(module)) == [
+        "acted {count} times",
+        "count must be at least {LIMIT} (got {count})",
+    ]
+    assert list(source_texts.names_of_tests(module)) == ["test_thing"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def test_clarity_sampler_finds_docstrings_messages_and_test_names_in_a_python_mo
     ],
 )
 def test_clarity_sampler_extracts_the_texts_of_error_messages_from_source_code(code: str, texts: list[str]) -> None:
-    assert list(samples.messages(ast.parse(code))) == texts
+    assert list(source_texts.messages(ast.parse(code))) == texts
 
 
 @pytest.mark.slow

@@ -14,7 +14,8 @@ import zipfile
 from collections.abc import Iterable
 
 from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, kafka_jars
-from tests.documentation.samples import KINDS, OF_KAFKA, SHOWN_AFTER
+from tests.documentation.samples import KINDS, OF_KAFKA
+from tests.documentation.source_texts import SHOWN_AFTER
 
 ROOMS = ("config", "group", "handlers", "log", "metadata", "quota", "regular_expressions", "requests")
 """The folders of `broker/` that send texts of Kafka."""
