@@ -9,8 +9,9 @@ usage: python -m tests.documentation.samples draw KIND SEED > sample.json
 
 The commits of the oldest samples are not in the repository: they were made in checkouts that did not land. Their texts and verdicts are kept.
 
-KIND is docstrings, messages (errors, log lines and what programs write to stderr, but no text of Kafka), tests (test names) or helps (the help of all
-programs, and the texts of the report and its tables). A sample is random, except that of helps, which has all texts; its seed only numbers it.
+KIND is docstrings, messages (errors, log lines, what programs write to stderr and the timeouts of the conformance suite, but no text of Kafka), tests
+(test names) or helps (the help of all programs, and the texts of the report and its tables). A sample is random, except that of helps, which has all
+texts; its seed only numbers it.
 A rating is a JSON list of booleans, in the order of the texts.
 """
 

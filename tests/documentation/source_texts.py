@@ -22,6 +22,8 @@ SHOWN_AFTER = {
     "_invalid_update": "Invalid update version {update.level} for feature {update.feature}. ",
 }
 """Errors that reach the user only inside another text, and the start of that text."""
+TIMEOUT = "timed out waiting until "
+"""The start of the error of `wait_until` in `kafkaproto.conformance.scene`. The third argument of the call follows it."""
 _SHORTEST = 12
 """Characters of a message: shorter ones are names, not sentences."""
 _DIRECTIVE = re.compile(r"%[sdr]")
@@ -71,13 +73,19 @@ def _is_text(node: ast.stmt) -> Any:
 
 
 def messages(module: ast.Module) -> Iterator[str]:
-    """Yield the texts of errors, of log lines and of what is written to stderr as a user sees them, with `{...}` for the values in them."""
+    """Yield the texts of errors, of log lines and of what is written to stderr as a user sees them, with `{...}` for the values in them.
+
+    The errors include the timeouts of `wait_until` in the conformance suite.
+    """
     assigned = _assigned_texts(module)
     for node in ast.walk(module):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from _error_texts(node.exc, assigned.get(node, {}))
         elif isinstance(node, ast.Call) and _is_logging(node.func):
             yield from _log_texts(node)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "wait_until":
+            [event] = _resolved(node.args[2:3], assigned.get(node, {}))
+            yield _joined([TIMEOUT, *(_parts_of(event) or [event])])
         elif isinstance(node, ast.Call):
             yield from _reported_texts(node, assigned.get(node, {}))
 

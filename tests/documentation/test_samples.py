@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.conformance import scene
 from tests.documentation import samples, source_texts
 
 MODULE = '''
@@ -94,10 +95,24 @@ def test_clarity_sampler_finds_docstrings_messages_and_test_names_in_a_python_mo
         ('sys.stderr.write(f"some tool: {error}\\n")', []),
         ('outcome.error("producer_byte_rate")', []),
         ("self.cluster.fail(error)", []),
+        ('wait_until(subject, is_listed, f"topic {name} exists")', ["timed out waiting until topic {name} exists"]),
+        ('wait_until(subject, is_set, f"{key}={value}")', ["timed out waiting until {key}={value}"]),
+        (
+            'def f():\n    event = f"broker {i} leads"\n    wait_until(subject, leads, event)',
+            ["timed out waiting until broker {i} leads"],
+        ),
+        ("self._wait_until(now_ms + delay_ms)", []),
     ],
 )
 def test_clarity_sampler_extracts_the_texts_of_error_messages_from_source_code(code: str, texts: list[str]) -> None:
     assert list(source_texts.messages(ast.parse(code))) == texts
+
+
+def test_clarity_sampler_reads_timeouts_of_the_conformance_suite_as_users_see_them() -> None:
+    raised = source_texts.messages(ast.parse(Path(scene.__file__).read_text()))
+    assert f"{source_texts.TIMEOUT}{{expected_event}}" in raised
+    text = f"{source_texts.TIMEOUT}broker 0 is the only in-sync replica of both topics"
+    assert ("kafkaproto/conformance/test_in_sync.py", text) in samples.KINDS["messages"].texts()
 
 
 @pytest.mark.slow
