@@ -4,14 +4,19 @@
 `samples.json`, so that every sample that was ever drawn stays visible, also a failed one.
 
 usage: python -m tests.documentation.samples draw KIND SEED > sample.json
+       python -m tests.documentation.samples draw helps SEED --all > sample.json
        python -m tests.documentation.samples keep sample.json FIRST.json SECOND.json
-       python -m tests.documentation.samples         print the outcome of all samples
+       python -m tests.documentation.samples         print the outcome of all samples, and how many help texts are clear
 
 The commits of the oldest samples are not in the repository: they were made in checkouts that did not land. Their texts and verdicts are kept.
 
 KIND is docstrings, messages (errors, log lines, what programs write to stderr and the timeouts of the conformance suite, but no text of Kafka), tests
-(test names) or helps (the help of all programs, and the texts of the report and its tables). A sample is random, except that of helps, which has all
-texts; its seed only numbers it.
+(test names) or helps (the help of all programs, and the texts of the report and its tables).
+
+A sample is random, except that of helps: it has the texts that were unclear to a reader in their latest rating, or were never rated in their present
+wording. With --all, it has all texts. Its seed only numbers it. A random sample holds if 95 % of its texts are clear to each reader, and a sample of
+helps if all of its texts are clear to both.
+
 A rating is a JSON list of booleans, in the order of the texts.
 """
 
@@ -39,14 +44,14 @@ GENERATED = ("kafkaproto/messages/", "kafkaproto/broker", "kafkaproto/pipeline")
 """Generated code, and the links to folders that are searched by themselves."""
 MOST_PER_FILE = 2
 NEEDED_PERCENT = 95
-"""The percentage of the texts of a sample that must be clear to each reader, rounded up to whole texts."""
+"""The percentage of the texts of a random sample that must be clear to each reader, rounded up to whole texts."""
 
 
 class Kind(NamedTuple):
     """A kind of text.
 
-    size: number of texts in a random sample; None if a sample has all texts. texts: returns the (file or program, text) of each text in the
-    repository.
+    size: number of texts in a random sample; None if samples are not random, and all of their texts must be clear. texts: returns the (file or
+    program, text) of each text in the repository.
     """
 
     size: int | None
@@ -88,10 +93,30 @@ KINDS = {
 
 def unclear(kind: str) -> set[str]:
     """Return the texts of the kept samples of a kind that were unclear to both readers."""
-    kept = json.loads(KEPT.read_text())
     return {
-        text["text"] for sample in kept if sample["kind"] == kind for text in sample["texts"] if not any(text["clear"])
+        text["text"]
+        for sample in _kept()
+        if sample["kind"] == kind
+        for text in sample["texts"]
+        if not any(text["clear"])
     }
+
+
+def clear_helps() -> list[tuple[str, str]]:
+    """Return the (program or place, text) of each present help text that was clear to both readers in its latest rating."""
+    latest = {
+        (text["file"], text["text"]): all(text["clear"])
+        for sample in _kept()
+        if sample["kind"] == "helps"
+        for text in sample["texts"]
+    }
+    return [text for text in KINDS["helps"].texts() if latest.get(text, False)]
+
+
+def _kept() -> list[dict[str, Any]]:
+    """Return the samples in `KEPT`, the oldest first."""
+    samples: list[dict[str, Any]] = json.loads(KEPT.read_text())
+    return samples
 
 
 def of_kafka() -> set[str]:
@@ -99,14 +124,17 @@ def of_kafka() -> set[str]:
     return set(json.loads(OF_KAFKA.read_text()))
 
 
-def draw(kind: str, seed: int) -> dict[str, Any]:
+def draw(kind: str, seed: int, *, with_clear: bool = False) -> dict[str, Any]:
     """Return a sample: kind, seed, commit, and the texts with their files or programs.
 
-    At most `MOST_PER_FILE` texts of a random sample come from one file.
+    At most `MOST_PER_FILE` texts of a random sample come from one file. with_clear: whether a sample of helps also has the texts of `clear_helps`.
     """
     excluded = of_kafka() if kind == "messages" else set()
     candidates = [(path, text) for path, text in KINDS[kind].texts() if text not in excluded]
     size = KINDS[kind].size
+    if size is None and not with_clear:
+        clear = set(clear_helps())
+        candidates = [text for text in candidates if text not in clear]
     drawn = candidates if size is None else _random(candidates, size, seed)
     chosen = [{"file": path, "text": text} for path, text in drawn]
     commit = subprocess.run(
@@ -124,14 +152,15 @@ def _random(candidates: list[tuple[str, str]], size: int, seed: int) -> Iterator
             yield path, text
 
 
-def needed(texts: int) -> int:
-    """Return how many texts of a sample must be clear to each reader. texts: the number of texts in the sample."""
-    return -(-texts * NEEDED_PERCENT // 100)
+def needed(kind: str, texts: int) -> int:
+    """Return how many texts of a sample must be clear to each reader. kind, texts: the kind of the sample, and the number of its texts."""
+    percent = 100 if KINDS[kind].size is None else NEEDED_PERCENT
+    return -(-texts * percent // 100)
 
 
 def outcome(sample: dict[str, Any]) -> str:
     """Return one line: kind, seed, commit, how many texts were clear to each reader, and whether that is enough."""
-    least = needed(len(sample["texts"]))
+    least = needed(sample["kind"], len(sample["texts"]))
     clear = [sum(text["clear"][reader] for text in sample["texts"]) for reader in range(2)]
     verdict = "holds" if min(clear) >= least else "failed"
     return (
@@ -151,18 +180,33 @@ def keep(sample: dict[str, Any], ratings: Sequence[list[bool]], path: Path = KEP
     path.write_text(json.dumps([*kept, sample], indent=1, ensure_ascii=False) + "\n")
 
 
+def outcomes() -> Iterator[str]:
+    """Yield the outcome of each kept sample, the oldest first, and then how many of the present help texts are clear."""
+    yield from map(outcome, _kept())
+    yield (
+        f"helps: {len(clear_helps())} of {len(list(KINDS['helps'].texts()))} present texts are clear to both readers "
+        "in their latest rating"
+    )
+
+
 def main() -> int:
     match sys.argv[1:]:
         case ["draw", kind, seed] if kind in KINDS:
-            json.dump(draw(kind, int(seed)), sys.stdout, indent=1, ensure_ascii=False)
+            _print(draw(kind, int(seed)))
+        case ["draw", "helps", seed, "--all"]:
+            _print(draw("helps", int(seed), with_clear=True))
         case ["keep", sample, first, second]:
             keep(json.loads(Path(sample).read_text()), [json.loads(Path(path).read_text()) for path in (first, second)])
         case []:
-            sys.stdout.writelines(outcome(sample) + "\n" for sample in json.loads(KEPT.read_text()))
+            sys.stdout.writelines(f"{line}\n" for line in outcomes())
         case _:
             sys.stderr.write(f"{__doc__}\n")
             return 2
     return 0
+
+
+def _print(sample: dict[str, Any]) -> None:
+    json.dump(sample, sys.stdout, indent=1, ensure_ascii=False)
 
 
 if __name__ == "__main__":
