@@ -20,9 +20,7 @@ class Column(NamedTuple):
 
 KEYS = (
     Column("run", "string", "name of the recording"),
-    Column(
-        "seq", "bigint", "sequence number in the recording, common to requests, events and offset changes of replicas"
-    ),
+    Column("seq", "bigint", "sequence number in the recording, shared by requests, events and offset changes"),
 )
 
 HOUR = Column(
@@ -266,9 +264,7 @@ GROUPS = (
     ),
     Column("error", "int", "error code for the member; 0 for none, null without a response"),
     Column("leader", "string", "member id of the leader, in a JoinGroup response"),
-    Column(
-        "members", "int", "number of members in a JoinGroup response; only the group leader's response lists members"
-    ),
+    Column("members", "int", "number of members that a JoinGroup response lists; only the leader's lists any"),
     Column("session_timeout_ms", "int", "session timeout that a JoinGroup requests"),
     Column("rebalance_timeout_ms", "int", "rebalance timeout in the request; null if unchanged"),
     Column(
@@ -378,11 +374,7 @@ STATE = (
     Column("at_ns", "bigint", "when the offsets had these values, in ns of the recorder's monotonic clock"),
     Column("topic", "string", "topic name"),
     Column("partition", "int", "partition index"),
-    Column(
-        "begins",
-        "boolean",
-        "whether the replica's log is new: earlier rows of the same broker and partition are about a deleted log",
-    ),
+    Column("begins", "boolean", "whether the log is new: earlier rows of this replica are about a deleted log"),
     Column("high_watermark", "bigint", "high watermark of this replica, leader or follower"),
     Column("last_stable_offset", "bigint", "last stable offset of this replica"),
     Column("log_start", "bigint", "log start offset"),

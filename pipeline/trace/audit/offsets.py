@@ -376,12 +376,7 @@ RULES = (
         WARNING,
         gaps,
     ),
-    Rule(
-        "10",
-        "the high watermark, last stable offset and log start offset in a broker's fetch responses never fall",
-        ERROR,
-        watermarks,
-    ),
+    Rule("10", "high watermark, last stable and log start offset in fetch responses never fall", ERROR, watermarks),
     Rule(
         "10-moved",
         "no recorded change of a replica lowers its high watermark, last stable offset or log start offset",
