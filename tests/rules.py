@@ -130,8 +130,8 @@ def _merged(outer: Mapping[str, list[str]], inner: Mapping[str, list[str]]) -> d
     return {name: [*outer.get(name, ()), *inner.get(name, ())] for name in {**outer, **inner}}
 
 
-def table(known: Sequence[Rule], named: Iterable[Proof], without_rule: Mapping[str, str]) -> str:
-    """Return the generated part of the page that holds the rules `known`. without_rule: numbers without a rule, with the reasons."""
+def table(known: Sequence[Rule], named: Iterable[Proof]) -> str:
+    """Return the generated part of the page that holds the rules `known`."""
     by_rule: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for proof in named:
         by_rule[proof.rule][proof.path].append(f"`{proof.name}`" if proof.is_fast else f"*`{proof.name}`*")
@@ -140,13 +140,12 @@ def table(known: Sequence[Rule], named: Iterable[Proof], without_rule: Mapping[s
         files = sorted(by_rule[rule.number].items())
         cell = "<br>".join(f"{path}: {', '.join(dict.fromkeys(names))}" for path, names in files)
         rows.append(f"    | {rule.number} | {cell or 'none; the rule says why'} |\n")
-    rows += [f"    | {number} | {reason} |\n" for number, reason in without_rule.items()]
     return GENERATED + _HEAD + "".join(rows)
 
 
 def written(page: str, named: Iterable[Proof]) -> str:
     """Return the text of a page with its generated part replaced."""
-    return page.split(GENERATED)[0].rstrip("\n") + "\n\n" + table(rules(page), named, numbers_without_rule(page))
+    return page.split(GENERATED)[0].rstrip("\n") + "\n\n" + table(rules(page), named)
 
 
 def problems(pages: Mapping[str, str], named: Sequence[Proof]) -> list[str]:

@@ -94,7 +94,7 @@ def test_rule_check_error_for_an_outdated_table_contains_the_command_to_rewrite_
 
 def test_gap_in_rule_numbers_is_an_error_unless_the_page_gives_a_reason() -> None:
     page = written("# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: SN-1 has it.\n", proven("SN-1"))
-    assert "    | SN-2 | SN-1 has it. |\n" in page
+    assert page.count("SN-2") == 1, "a number without a rule is not in the generated table"
     assert problems({"sn.md": page}, proven("SN-1")) == []
     gap = page.replace("- SN-2: SN-1 has it.", "- SN-3: SN-1 has it.")
     expected = 'SN-2 has neither a rule nor a reason: add a rule, or a line "- SN-2: ..." at the end of its page'
