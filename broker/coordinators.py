@@ -305,7 +305,7 @@ class TransactionParts:
         return node.transactions.coordinator
 
     def _ended(self, key: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
-        """Complete the offset commits of a transaction whose marker is replicated (TX-44).
+        """Complete the offset commits of a transaction whose marker is replicated (TX-43).
 
         If the transaction was committed, its offsets become visible to OffsetFetch. If it was aborted, they are dropped. key: a partition with the
         replicated marker, as (topic, index); nothing is done unless it is a partition of the offsets topic. marker: contains the producer id and

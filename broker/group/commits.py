@@ -284,7 +284,7 @@ def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str 
 
 
 def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str, *, has_member_epoch: bool) -> int:
-    """Return the error code for a commit to a group of the new protocol (KIP-848) that must be rejected, or 0 if the commit is allowed (GO-19).
+    """Return the error code for a commit to a group of the new protocol (KIP-848) that must be rejected, or 0 if the commit is allowed (SN-36).
 
     has_member_epoch: whether the version of the request has a member epoch (9 and later).
     """

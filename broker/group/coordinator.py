@@ -98,7 +98,7 @@ class GroupCoordinator:
 
     @property
     def serves_consumers(self) -> bool:
-        """Return whether the settings and the level of the feature `group.version` allow groups of the new protocol (KIP-848, GC-2, AD-36)."""
+        """Return whether the settings and the level of the feature `group.version` allow groups of the new protocol (KIP-848, GN-1, AD-36)."""
         return self._consumer_settings.is_on and self._consumer_settings.is_finalized()
 
     @property

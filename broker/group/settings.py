@@ -40,7 +40,7 @@ class ConsumerGroupSettings:
     may be converted to the new protocol (`group.consumer.migration.policy`, GN-54). may_downgrade: whether a group of the new protocol with members
     may be converted to a classic one. forgets_empty_groups: whether a rejected JoinGroup with a member id removes an empty group from memory, as in
     Kafka (GN-63). regex_refresh_ms: how often regular expressions are matched with the topics again. session_timeout_ms, heartbeat_interval_ms:
-    functions that return the value for a group id, because each group may have its own (GN-68).
+    functions that return the value for a group id, because each group may have its own (GN-69).
     """
 
     is_on: bool = False

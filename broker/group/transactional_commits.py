@@ -1,7 +1,7 @@
 """Offsets that producers commit in transactions (TxnOffsetCommit): which commits are allowed, and what happens when a transaction ends.
 
-Corresponds to `commitTransactionalOffsets` and `completeTransaction` of Kafka's group coordinator (TX-40 to TX-45). This module does not depend on
-wire messages.
+Corresponds to `commitTransactionalOffsets` and `completeTransaction` of Kafka's group coordinator (TX-41 to TX-43, TX-45). This module does not
+depend on wire messages.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class TransactionalCommits:
         )
 
     def end(self, index: int, producer_id: int, *, committed: bool, now_ms: int) -> None:
-        """End the transaction of a producer for the groups that partition `index` of `__consumer_offsets` stores (TX-43, TX-44).
+        """End the transaction of a producer for the groups that partition `index` of `__consumer_offsets` stores (TX-43).
 
         committed: whether the pending offsets of the producer become committed offsets; otherwise they are dropped.
         """

@@ -2,7 +2,7 @@
 
 v1 adds a regular expression as subscription, and requires that the client creates its member id (KIP-1082).
 Behaviour: the module `group.consumer_coordinator` handles the request. The response is sent when the changes of the group are replicated. If
-`group.coordinator.rebalance.protocols` does not contain "consumer", the error is UNSUPPORTED_VERSION (GC-2).
+`group.coordinator.rebalance.protocols` does not contain "consumer", the error is UNSUPPORTED_VERSION (GN-1).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 v2 adds leader epochs; v3 is flexible and adds the group member on whose behalf the producer commits; v4 returns TRANSACTION_ABORTABLE if the group
 was not added to the transaction; with v5 the broker itself adds the group to the transaction (transaction version 2, KIP-890).
-Behaviour: the group coordinator of this broker stores the offsets, which become visible when the transaction commits (TX-40 to TX-46).
+Behaviour: the group coordinator of this broker stores the offsets, which become visible when the transaction commits (TX-41 to TX-43, TX-45, TX-46).
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Set `transaction.pending` to the state after an InitProducerId request, without writing it to the log (TX-12).
+        """Set `transaction.pending` to the state after an InitProducerId request, without writing it to the log (TX-13 to TX-16).
 
         If no transaction is open, this state has the producer's next epoch, or epoch 0 of a new producer id. Otherwise it is PREPARE_EPOCH_FENCE,
         which shuts out the previous producer. timeout_ms, expected: the transaction timeout and the (producer id, epoch) in the request; expected is
@@ -339,7 +339,7 @@ class TransactionCoordinator:
 
 
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
-    """Return whether the producer id in an InitProducerId request is acceptable (TX-12).
+    """Return whether the producer id in an InitProducerId request is acceptable (TX-13, TX-15).
 
     The current producer id is acceptable with any epoch. The previous producer id is acceptable only with the last epoch that a producer can get. If
     the transactional id has no epoch yet, any producer id is acceptable. data: the stored state of the transactional id. producer_id, epoch: the

@@ -1,4 +1,4 @@
-"""The state of one transactional id, and its legal transitions (TX-5, TX-6): `TransactionMetadata` and `TransactionState` in Kafka.
+"""The state of one transactional id, and its legal transitions (TX-5): `TransactionMetadata` and `TransactionState` in Kafka.
 
 A transition is prepared, written to the log, and then completed; until then it is pending (TX-7). This module does not depend on the log,
 timers or clients.
@@ -55,7 +55,7 @@ LEGAL_FROM: dict[TransactionState, frozenset[TransactionState]] = {
     TransactionState.DEAD: _ENDED,
     TransactionState.PREPARE_EPOCH_FENCE: frozenset({TransactionState.ONGOING}),
 }
-"""Maps each state to the states from which a transition to it is legal (TX-6)."""
+"""Maps each state to the states from which a transition to it is legal."""
 
 
 class TransactionData(NamedTuple):

@@ -12,6 +12,6 @@ OFFERED_BY_3_9 = {
 }  # fmt: skip
 """Maps an API key to the lowest and highest version that Kafka 3.9 offers (M-10)."""
 OFFERED_IF_ENABLED = frozenset({68, 69, 71, 72})
-"""The APIs that a broker offers only with certain settings or from a certain release on: KIP-848 groups (GC-2) and client telemetry (AD-10)."""
+"""The APIs that a broker offers only with certain settings or from a certain release on: KIP-848 groups (GN-1) and client telemetry (AD-10)."""
 NOT_IN_3_9 = frozenset({76, 77, 78, 79, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92})
 """The APIs of share groups and streams groups. Kafka offers them from release 4 on, but 3.9 does not; this project does not serve them."""

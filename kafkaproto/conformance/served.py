@@ -14,7 +14,7 @@ OLDEST_FETCH_OF_4 = 4
 """The lowest Fetch version that Kafka 4 offers (KIP-896)."""
 NO_VERSION = (0, -1)
 CONSUMER_GROUP_APIS = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE)
-"""The APIs of the KIP-848 protocol. Releases after 3.9 always serve them, 3.9 only if a broker setting enables the protocol (GC-2)."""
+"""The APIs of the KIP-848 protocol. Releases after 3.9 always serve them, 3.9 only if a broker setting enables the protocol (GN-1)."""
 
 
 class NotServed(Exception):
