@@ -1,10 +1,11 @@
 """Check that every rule of docs/rules has tests, and that the pages list these tests.
 
 A test names the rules that it proves with a marker, `@pytest.mark.rule("F-7", "F-8")`. The program
-checks that every rule has a test that `make test` runs, that every marker names a rule, and that
-the tables are current. On the pages of settings, groups, transactions and scenarios, rules have
-consecutive numbers, such as GC-7 and GC-8; the page gives a reason for each number without a rule.
-`make rules` runs this program.
+checks that every rule has a test that `make test` runs, that every marker names a rule, that every
+rule number in a docstring or comment of the packages has a rule, and that the tables are current.
+On the pages of settings, groups, transactions and scenarios, rules have consecutive numbers, such
+as GC-7 and GC-8; the page gives a reason for each number without a rule. `make rules` runs this
+program.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import argparse
 import ast
 import re
 import sys
+import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +25,8 @@ PAGES = ROOT / "docs" / "rules"
 """One page for each letter or pair of letters, such as fetch.md with the rules F-1 and following. index.md holds no rules."""
 FOLDERS = ("kafkaproto/conformance", "tests")
 """Where tests are. `tests/conformance` runs the suite of the first."""
+PACKAGES = ("kafkaproto", "broker", "pipeline", "benchmarks")
+"""Where docstrings and comments cite rules."""
 SLOW_MARKERS = frozenset({"java", "spark", "browser", "slow"})
 """Markers of tests that only `make test-all` runs; the Makefile excludes the same."""
 WITHOUT_TEST = "No test: "
@@ -33,6 +37,8 @@ WITHOUT_GAPS = ("AD", "CF", "GC", "GN", "GO", "SN", "TX")
 """Letters of which every number up to the last has a rule, or a line "- GC-4: reason" at the end of its page that says why it has none."""
 _NO_RULE = re.compile(r"^- ([A-Z]{1,2}-\d+): (.+)$", re.MULTILINE)
 _NO_REASON = re.compile(r"not used\W*")
+_CITED = re.compile(r"(?<![\w-])(?:[A-Z]{1,2}-\d+|D\d+[a-z]?)\b")
+"""Matches a rule number in a text. "KIP-98" and "UTF-8" are none."""
 _HEADING = re.compile(r"^## ([A-Z]{1,2}-?\d+[a-z]?) (.+)$", re.MULTILINE)
 _HEAD = """
 ??? example "Tests of these rules"
@@ -183,6 +189,30 @@ def problems(pages: Mapping[str, str], named: Sequence[Proof]) -> list[str]:
     return faults
 
 
+def unknown_citations(root: Path, folders: Iterable[str], known: Set[str]) -> list[str]:
+    """Return one fault for each rule number in a docstring or comment below these folders that is not in `known`."""
+    return [
+        f"{path.relative_to(root)}:{line} cites {number}, which docs/rules does not have: cite the rule that states the fact, or none"
+        for folder in folders
+        for path in sorted((root / folder).rglob("*.py"))
+        if not set(_CITED.findall(path.read_text())) <= known
+        for line, text in _prose(path)
+        for number in _CITED.findall(text)
+        if number not in known
+    ]
+
+
+def _prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings and comments of a module, each with the line in which it begins."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+    with path.open("rb") as source:
+        for token in tokenize.tokenize(source.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+
+
 def _gaps(with_rule: Collection[str], without_rule: Collection[str]) -> Iterator[str]:
     """Yield one fault for each number of `WITHOUT_GAPS` that has neither a rule nor a reason, or both."""
     for letters in WITHOUT_GAPS:
@@ -209,10 +239,11 @@ def main() -> int:
         for path in paths:
             pages[path.name] = written(pages[path.name], named)
             path.write_text(pages[path.name])
-    faults = problems(pages, named)
+    numbers = {rule.number for page in pages.values() for rule in rules(page)}
+    faults = problems(pages, named) + unknown_citations(ROOT, PACKAGES, numbers)
     for fault in faults:
         sys.stderr.write(fault + "\n")
-    fast, known = sum(proof.is_fast for proof in named), sum(len(rules(page)) for page in pages.values())
+    fast, known = sum(proof.is_fast for proof in named), len(numbers)
     sys.stdout.write(f"{known} rules, {len(named)} proofs, {fast} of them fast, {len(faults)} problems\n")
     return 1 if faults else 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import rules
-from tests.rules import Proof, Rule, problems, proofs, written
+from tests.rules import Proof, Rule, problems, proofs, unknown_citations, written
 
 PAGE = """# F. Fetch
 
@@ -90,6 +90,27 @@ def test_rule_check_error_for_an_outdated_table_contains_the_command_to_rewrite_
     assert written(current, named) == current
     (line,) = problems({"fetch.md": written(PAGE, named[:1])}, named)
     assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"
+
+
+def test_rule_number_without_a_rule_in_a_docstring_or_comment_is_an_error(tmp_path: Path) -> None:
+    module = tmp_path / "package" / "module.py"
+    module.parent.mkdir()
+    module.write_text(
+        '"""The first batch (F-7, KIP-98)."""\n'
+        'NUMBERS = "F-98"\n'
+        '"""Quotas in UTF-8\n\n(D9b, F-99)."""\n'
+        "COUNT = 1  # as in D99c\n"
+    )
+    expected = ["package/module.py:3 cites F-99", "package/module.py:6 cites D99c"]
+    faults = unknown_citations(tmp_path, ["package"], {"F-7", "D9b"})
+    assert [fault.partition(",")[0] for fault in faults] == expected
+    assert unknown_citations(tmp_path, ["package"], {"F-7", "F-99", "D9b", "D99c"}) == []
+
+
+def test_docstrings_and_comments_of_the_packages_cite_only_existing_rules() -> None:
+    pages = [path.read_text() for path in rules.PAGES.glob("*.md") if path.name != "index.md"]
+    known = {rule.number for page in pages for rule in rules.rules(page)}
+    assert unknown_citations(rules.ROOT, rules.PACKAGES, known) == []
 
 
 def test_gap_in_rule_numbers_is_an_error_unless_the_page_gives_a_reason() -> None:
