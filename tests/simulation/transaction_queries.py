@@ -1,4 +1,4 @@
-"""What a transactional process asks about its own transactions, and the responses that are right (TX-69 to TX-73, GO-13)."""
+"""Requests of a transactional process about its own transactions, and the expected responses (TX-43, TX-69 to TX-73)."""
 
 from __future__ import annotations
 
