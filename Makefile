@@ -108,7 +108,7 @@ docs: $(STAMP)
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@if grep -rlE '(src|<link[^>]*href)="https?:' site --include=*.html; then echo "these pages load files from elsewhere" >&2; exit 1; fi
-	@echo "site/index.html is written; $(PYTHON) -m http.server -d site serves it with its search"
+	@echo "site/index.html is written: open it in a browser"
 
 generate: $(STAMP)
 	$(BIN)/python -m kafkaproto.generator

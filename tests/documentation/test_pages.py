@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kafkaproto import testing as exported
 from kafkaproto.broker.config.definitions import definitions_of
@@ -94,6 +95,13 @@ def test_metrics_page_lists_every_metric_of_a_busy_cluster() -> None:
 def test_documentation_links_point_to_existing_files(path: Path) -> None:
     targets = [link for link in pages.links(path.read_text()) if not re.match(r"https?:|#|mailto:", link)]
     assert [link for link in targets if not (path.parent / link.split("#")[0]).exists()] == []
+
+
+def test_documentation_search_needs_no_web_server_and_no_script_from_elsewhere() -> None:
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    assert {"search", "offline"} <= {plugin for plugin in site["plugins"] if isinstance(plugin, str)}
+    [script] = site["extra"]["polyfills"]
+    assert "iframe-worker" in script and (ROOT / "docs" / script).is_file()
 
 
 def test_reference_pages_show_every_class_of_the_test_api() -> None:
