@@ -19,7 +19,7 @@ from kafkaproto.broker.server.settings_command import row
 from kafkaproto.cli import COMMANDS
 from kafkaproto.pipeline.trace.schema import REQUEST_KEYS, TABLES, Column
 from kafkaproto.releases import Ranges, versions
-from tests.documentation import clients, sections, status
+from tests.documentation import clients, own_settings, sections, status
 from tests.documentation.blocks import ROOT
 from tests.documentation.markdown import table
 from tests.support.admin_client.comparing import FIELDS, NOT_CALLED, cases
@@ -66,9 +66,10 @@ def _settings() -> Iterator[str]:
         "  nothing, for one of [these reasons](#why-settings-have-no-effect). *refused*: this broker rejects values that Kafka accepts, and\n"
         "  accepts only those under *allowed*, for the reason given there.\n"
         "- **release** names the release that has the setting, if only one has it. A release before 4.0 (`--release`) has the settings of 3.9.1, a\n"
-        "  later release those of 4.2.0. *neither*: neither release of Kafka has the setting; this broker has it in every release.\n"
+        "  later release those of 4.2.0. *neither*: Kafka 3.0 removed the setting; this broker has it in every release.\n"
         "- **default** is Kafka's default, which holds with the profile `kafka`. `kafkaproto broker` and `cluster()` start with the profile `test`,\n"
-        "  which replaces the defaults in the next table.\n"
+        "  which replaces the defaults in the next table.\n\n"
+        "Settings whose name begins with `kafkaproto.` are [settings of this broker](#settings-of-this-broker) and not of Kafka.\n"
     )
     yield "## Profile `test` replaces\n"
     yield '`--profile kafka` (in Python `cluster(profile="kafka")`) keeps Kafka\'s defaults. A value that is given at start precedes both.\n'
@@ -84,6 +85,7 @@ def _settings() -> Iterator[str]:
             ("name", "type", "default", "allowed", "changes", "effect", "release"),
             _setting_rows(settings_of(older), settings_of(newer)),
         )
+    yield from own_settings.section(newer)
     yield "## Why settings have no effect\n"
     names = {
         s.name
@@ -114,7 +116,7 @@ def _profile_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def _setting_rows(older: Mapping[str, Setting], newer: Mapping[str, Setting]) -> Iterator[tuple[str, ...]]:
-    for name in sorted({*older, *newer}):
+    for name in sorted({*older, *newer} - {*own_settings.NAMES}):
         cells = [row(settings[name]) for settings in (older, newer) if name in settings]
         _, kind, changes, effect, default, allowed = map(_both, zip(*cells, strict=True))
         yield f"`{name}`", kind, default, allowed, changes, effect, _releases(name, older, newer)
@@ -124,7 +126,7 @@ def _releases(name: str, older: Mapping[str, Setting], newer: Mapping[str, Setti
     """Return the only release that has the setting `name`, "neither", or an empty text if both releases have it."""
     if name not in older or name not in newer:
         return "3.9.1" if name in older else "4.2.0"
-    return "neither" if older[name].foreign or older[name].hidden else ""
+    return "neither" if older[name].foreign else ""
 
 
 def _both(values: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,14 @@ import yaml
 
 from kafkaproto import testing as exported
 from kafkaproto.broker.config.definitions import definitions_of
+from kafkaproto.broker.config.effects import OWN
 from kafkaproto.broker.observe import journal_topic, recorder
+from kafkaproto.cli import COMMANDS_OF_EXTRAS
 from kafkaproto.pipeline.demo.steps import STEPS
 from kafkaproto.pipeline.demo.table import BEGIN, END
 from kafkaproto.pipeline.trace.schema import TABLES
 from tests import testing_api
-from tests.documentation import events, pages, sections, status
+from tests.documentation import events, own_settings, pages, sections, status
 from tests.documentation.blocks import ROOT
 from tests.support.conformance.kinds import NOT_ON_NEWER_KAFKA
 from tests.support.tools.steps import NEWER, OLDER, Scenario, Step
@@ -43,6 +46,20 @@ def test_reference_pages_list_every_setting_and_every_table_column() -> None:
         for name in (*definitions.broker, *definitions.topic, *definitions.group):
             assert f"| `{name}` |" in settings
     assert all(f"| `{column.name}` | {column.type} |" in tables for columns in TABLES.values() for column in columns)
+
+
+def test_settings_page_describes_each_setting_of_this_broker_in_a_section_of_its_own() -> None:
+    text = (ROOT / "docs" / "reference" / "settings.md").read_text()
+    of_kafka, _, of_this_broker = text.partition("## Settings of this broker\n")
+    names = [name for name, *_ in OWN]
+    assert re.findall(r"^\| `(kafkaproto\.[\w.]+)`", of_this_broker, re.MULTILINE) == names
+    assert "| `kafkaproto." not in of_kafka
+
+
+def test_settings_page_raises_value_error_for_an_own_setting_without_a_sentence() -> None:
+    effects = dict(list(own_settings.EFFECTS.items())[1:])
+    with pytest.raises(ValueError, match=r"own settings without an effect, or the other way round: \{'kafkaproto\."):
+        own_settings.rows(definitions_of("4.2"), own_settings.NAMES, effects)
 
 
 def test_conformance_page_lists_exactly_the_nine_test_modules_not_run_on_kafka_4_2() -> None:
@@ -95,6 +112,17 @@ def test_metrics_page_lists_every_metric_of_a_busy_cluster() -> None:
 def test_documentation_links_point_to_existing_files(path: Path) -> None:
     targets = [link for link in pages.links(path.read_text()) if not re.match(r"https?:|#|mailto:", link)]
     assert [link for link in targets if not (path.parent / link.split("#")[0]).exists()] == []
+
+
+def test_start_page_names_every_extra_and_the_commands_that_each_extra_adds() -> None:
+    page = (ROOT / "docs" / "index.md").read_text()
+    _, _, table = page.partition("| extra | adds |")
+    rows = dict(re.findall(r"^\| `pip install '\.\[(\w+)\]'` \| (.*) \|$", table, re.MULTILINE))
+    for command, (extra, *_) in COMMANDS_OF_EXTRAS.items():
+        assert re.search(rf"`(kafkaproto )?{command}`", rows[extra]), command
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    [others] = re.findall(r"^The extras (.*) are for work on this project", table, re.MULTILINE)
+    assert {*rows, *re.findall(r"`(\w+)`", others)} == set(extras)
 
 
 def test_documentation_search_needs_no_web_server_and_no_script_from_elsewhere() -> None:
