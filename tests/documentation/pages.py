@@ -272,7 +272,7 @@ def _admin_client() -> Iterator[str]:
     for name, rule in FIELDS.items():
         yield f"- `{name}`: {rule.reason}."
     yield ""
-    yield table(("method", "cases"), ((f"`{call}`", "; ".join(names)) for call, names in sorted(cases().items())))
+    yield table(("method", "calls"), ((f"`{call}`", "; ".join(names)) for call, names in sorted(cases().items())))
     yield "\nThese methods are not called:\n"
     for reason in dict.fromkeys(NOT_CALLED.values()):
         names = ", ".join(f"`{name}`" for name in sorted(NOT_CALLED) if NOT_CALLED[name] == reason)

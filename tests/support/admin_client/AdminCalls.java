@@ -192,31 +192,31 @@ public final class AdminCalls {
 
     static void topics() throws Exception {
         NewTopic given = new NewTopic("admin-a", Map.of(0, List.of(0, 1, 2), 1, List.of(1, 2, 0))).configs(Map.of("segment.bytes", "2000000"));
-        print("createTopics", "a topic", () -> {
+        print("createTopics", "create two topics", () -> {
             CreateTopicsResult made = admin.createTopics(List.of(given, new NewTopic("admin-b", Map.of(0, List.of(2)))));
             return Arrays.asList(made, made.config("admin-a"), made.numPartitions("admin-a"), made.replicationFactor("admin-a"));
         });
-        print("createTopics", "an existing topic", () -> admin.createTopics(List.of(given)));
-        print("createTopics", "only validated", () ->
+        print("createTopics", "create a topic that exists", () -> admin.createTopics(List.of(given)));
+        print("createTopics", "validate a topic without creating it", () ->
             admin.createTopics(List.of(new NewTopic("admin-v", 2, (short) 2)), new CreateTopicsOptions().validateOnly(true)));
-        print("createTopics", "too many replicas", () -> admin.createTopics(List.of(new NewTopic("admin-v", 1, (short) 9))));
-        print("createTopics", "a bad name", () -> admin.createTopics(List.of(new NewTopic("admin%", 1, (short) 1))));
-        print("createTopics", "a bad assignment", () -> admin.createTopics(List.of(new NewTopic("admin-v", Map.of(1, List.of(0))))));
-        print("createTopics", "a bad setting", () ->
+        print("createTopics", "ask for more replicas than there are brokers", () -> admin.createTopics(List.of(new NewTopic("admin-v", 1, (short) 9))));
+        print("createTopics", "use an invalid topic name", () -> admin.createTopics(List.of(new NewTopic("admin%", 1, (short) 1))));
+        print("createTopics", "assign replicas to partition 1 but not to partition 0", () -> admin.createTopics(List.of(new NewTopic("admin-v", Map.of(1, List.of(0))))));
+        print("createTopics", "use an invalid value of a topic setting", () ->
             admin.createTopics(List.of(new NewTopic("admin-v", 1, (short) 1).configs(Map.of("retention.ms", "x")))));
-        print("listTopics", "all", () -> admin.listTopics());
-        print("describeTopics", "by name", () -> admin.describeTopics(List.of("admin-a", "admin-none")));
-        print("describeTopics", "with paging", () -> admin.describeTopics(List.of("admin-a", "admin-b"), new DescribeTopicsOptions().partitionSizeLimitPerResponse(1)));
-        print("describeTopics", "with authorized operations", () ->
+        print("listTopics", "list all topics", () -> admin.listTopics());
+        print("describeTopics", "describe a topic and a missing topic by name", () -> admin.describeTopics(List.of("admin-a", "admin-none")));
+        print("describeTopics", "describe two topics in pages of one partition", () -> admin.describeTopics(List.of("admin-a", "admin-b"), new DescribeTopicsOptions().partitionSizeLimitPerResponse(1)));
+        print("describeTopics", "include the authorized operations", () ->
             admin.describeTopics(List.of("admin-a"), new DescribeTopicsOptions().includeAuthorizedOperations(true)).topicNameValues());
         Uuid id = admin.describeTopics(List.of("admin-a")).topicNameValues().get("admin-a").get().topicId();
-        print("describeTopics", "by id", () -> admin.describeTopics(TopicCollection.ofTopicIds(List.of(id))));
-        print("describeTopics", "by an unknown id", () ->
+        print("describeTopics", "describe a topic by id", () -> admin.describeTopics(TopicCollection.ofTopicIds(List.of(id))));
+        print("describeTopics", "use an unknown topic id", () ->
             new ArrayList<>(admin.describeTopics(TopicCollection.ofTopicIds(List.of(new Uuid(7, 7)))).topicIdValues().values()));
-        print("createPartitions", "one more", () -> admin.createPartitions(Map.of("admin-b", NewPartitions.increaseTo(2, List.of(List.of(0))))));
-        print("createPartitions", "fewer", () -> admin.createPartitions(Map.of("admin-a", NewPartitions.increaseTo(1))));
-        print("createPartitions", "of a missing topic", () -> admin.createPartitions(Map.of("admin-none", NewPartitions.increaseTo(3))));
-        print("createPartitions", "a bad assignment", () -> admin.createPartitions(Map.of("admin-b", NewPartitions.increaseTo(3, List.of(List.of(0, 0))))));
+        print("createPartitions", "add a partition", () -> admin.createPartitions(Map.of("admin-b", NewPartitions.increaseTo(2, List.of(List.of(0))))));
+        print("createPartitions", "ask for fewer partitions than there are", () -> admin.createPartitions(Map.of("admin-a", NewPartitions.increaseTo(1))));
+        print("createPartitions", "add partitions to a missing topic", () -> admin.createPartitions(Map.of("admin-none", NewPartitions.increaseTo(3))));
+        print("createPartitions", "assign two replicas to the same broker", () -> admin.createPartitions(Map.of("admin-b", NewPartitions.increaseTo(3, List.of(List.of(0, 0))))));
     }
 
     static void configs() throws Exception {
@@ -225,52 +225,52 @@ public final class AdminCalls {
         Thread.sleep(1_500);  // brokers learn of topics some time after the controller
         ConfigResource broker = resource(ConfigResource.Type.BROKER, "1");
         ConfigResource all = resource(ConfigResource.Type.BROKER, "");
-        print("describeConfigs", "a topic", () -> admin.describeConfigs(List.of(topic), new DescribeConfigsOptions().includeSynonyms(true)));
-        print("describeConfigs", "a missing topic", () -> admin.describeConfigs(List.of(resource(ConfigResource.Type.TOPIC, "admin-none"))));
-        print("incrementalAlterConfigs", "a topic", () -> admin.incrementalAlterConfigs(Map.of(topic, List.of(
+        print("describeConfigs", "describe a topic, with synonyms", () -> admin.describeConfigs(List.of(topic), new DescribeConfigsOptions().includeSynonyms(true)));
+        print("describeConfigs", "describe a missing topic", () -> admin.describeConfigs(List.of(resource(ConfigResource.Type.TOPIC, "admin-none"))));
+        print("incrementalAlterConfigs", "set a topic setting and append to a list", () -> admin.incrementalAlterConfigs(Map.of(topic, List.of(
             op("retention.ms", "5000", AlterConfigOp.OpType.SET), op("cleanup.policy", "compact", AlterConfigOp.OpType.APPEND)))));
-        print("incrementalAlterConfigs", "an unknown setting", () ->
+        print("incrementalAlterConfigs", "set an unknown topic setting", () ->
             admin.incrementalAlterConfigs(Map.of(topic, List.of(op("nope", "1", AlterConfigOp.OpType.SET)))));
-        print("incrementalAlterConfigs", "append to a number", () ->
+        print("incrementalAlterConfigs", "append to a setting that is no list", () ->
             admin.incrementalAlterConfigs(Map.of(topic, List.of(op("retention.ms", "1", AlterConfigOp.OpType.APPEND)))));
-        print("incrementalAlterConfigs", "a broker and all brokers", () -> admin.incrementalAlterConfigs(Map.of(
+        print("incrementalAlterConfigs", "set a setting of one broker and one of all brokers", () -> admin.incrementalAlterConfigs(Map.of(
             broker, List.of(op("log.cleaner.threads", "2", AlterConfigOp.OpType.SET)),
             all, List.of(op("message.max.bytes", "500000", AlterConfigOp.OpType.SET)))));
-        print("incrementalAlterConfigs", "a read-only setting", () ->
+        print("incrementalAlterConfigs", "set a read-only broker setting", () ->
             admin.incrementalAlterConfigs(Map.of(broker, List.of(op("broker.rack", "x", AlterConfigOp.OpType.SET)))));
         boolean groups = Arrays.stream(ConfigResource.Type.values()).anyMatch(type -> type.name().equals("GROUP"));
         if (groups) {
-            print("incrementalAlterConfigs", "a group", () -> admin.incrementalAlterConfigs(Map.of(
+            print("incrementalAlterConfigs", "set a group setting", () -> admin.incrementalAlterConfigs(Map.of(
                 resource(ConfigResource.Type.valueOf("GROUP"), "admin-g"),
                 List.of(op("consumer.session.timeout.ms", "50000", AlterConfigOp.OpType.SET)))));
         }
-        print("incrementalAlterConfigs", "client metrics", () -> admin.incrementalAlterConfigs(Map.of(
+        print("incrementalAlterConfigs", "create a subscription to client metrics", () -> admin.incrementalAlterConfigs(Map.of(
             resource(ConfigResource.Type.CLIENT_METRICS, "admin-m"), List.of(op("interval.ms", "1000", AlterConfigOp.OpType.SET)))));
         Thread.sleep(1_500);  // brokers apply changes some time after the controller
-        print("describeConfigs", "a changed topic", () -> changed(topic));
-        print("describeConfigs", "a changed broker", () -> changed(broker));
-        print("describeConfigs", "all brokers", () -> changed(all));
+        print("describeConfigs", "describe a topic with changed settings", () -> changed(topic));
+        print("describeConfigs", "describe a broker with a changed setting", () -> changed(broker));
+        print("describeConfigs", "describe the settings of all brokers", () -> changed(all));
         if (groups) {
-            print("describeConfigs", "a group", () ->
+            print("describeConfigs", "describe a group", () ->
                 admin.describeConfigs(List.of(resource(ConfigResource.Type.valueOf("GROUP"), "admin-g"))));
         }
-        print("describeConfigs", "client metrics", () -> admin.describeConfigs(List.of(resource(ConfigResource.Type.CLIENT_METRICS, "admin-m"))));
-        print("listClientMetricsResources", "one", () -> admin.listClientMetricsResources());
+        print("describeConfigs", "describe a subscription to client metrics", () -> admin.describeConfigs(List.of(resource(ConfigResource.Type.CLIENT_METRICS, "admin-m"))));
+        print("listClientMetricsResources", "list the one subscription to client metrics", () -> admin.listClientMetricsResources());
         if (has("listConfigResources")) {
             Class<?> options = Class.forName("org.apache.kafka.clients.admin.ListConfigResourcesOptions");
-            print("listConfigResources", "all types", () -> reflected("listConfigResources",
+            print("listConfigResources", "list resources of all types", () -> reflected("listConfigResources",
                 new Object[] {Set.of(), options.getConstructor().newInstance()}, Set.class, options));
-            print("listConfigResources", "groups", () -> reflected("listConfigResources",
+            print("listConfigResources", "list groups with settings", () -> reflected("listConfigResources",
                 new Object[] {Set.of(ConfigResource.Type.valueOf("GROUP")), options.getConstructor().newInstance()}, Set.class, options));
         }
         if (has("alterConfigs")) {
-            print("alterConfigs", "a topic", () -> reflected("alterConfigs",
+            print("alterConfigs", "replace all settings of a topic", () -> reflected("alterConfigs",
                 new Object[] {Map.of(topic, new Config(List.of(new ConfigEntry("retention.ms", "7000")))), new AlterConfigsOptions()},
                 Map.class, AlterConfigsOptions.class));
             Thread.sleep(1_500);
-            print("describeConfigs", "a replaced topic", () -> changed(topic));
+            print("describeConfigs", "describe a topic after `alterConfigs`", () -> changed(topic));
         }
-        print("incrementalAlterConfigs", "delete a setting of a broker", () -> admin.incrementalAlterConfigs(
+        print("incrementalAlterConfigs", "delete a setting of one broker", () -> admin.incrementalAlterConfigs(
             Map.of(broker, List.of(op("log.cleaner.threads", null, AlterConfigOp.OpType.DELETE)))));
         print("incrementalAlterConfigs", "delete a setting of all brokers", () -> admin.incrementalAlterConfigs(
             Map.of(all, List.of(op("message.max.bytes", null, AlterConfigOp.OpType.DELETE)))));
@@ -294,22 +294,22 @@ public final class AdminCalls {
             for (int i = 0; i < 10; i++) {
                 producer.send(new ProducerRecord<>("admin-a", 0, 1_000_000L + i, "k", "v" + i)).get();
             }
-            print("describeProducers", "an idempotent producer", () -> admin.describeProducers(List.of(partition("admin-a", 0))));
+            print("describeProducers", "describe a partition with an idempotent producer", () -> admin.describeProducers(List.of(partition("admin-a", 0))));
         }
-        print("describeProducers", "a partition of another broker", () -> admin.describeProducers(
+        print("describeProducers", "ask a broker that has no replica of the partition", () -> admin.describeProducers(
             List.of(partition("admin-c", 0)), new DescribeProducersOptions().brokerId(0)));
-        print("listOffsets", "earliest", () -> offset(OffsetSpec.earliest()));
-        print("listOffsets", "latest", () -> offset(OffsetSpec.latest()));
-        print("listOffsets", "highest timestamp", () -> offset(OffsetSpec.maxTimestamp()));
-        print("listOffsets", "a timestamp", () -> offset(OffsetSpec.forTimestamp(1_000_004L)));
-        print("listOffsets", "a later timestamp", () -> offset(OffsetSpec.forTimestamp(9_000_000_000_000L)));
-        print("listOffsets", "earliest in local logs", () -> offset(OffsetSpec.earliestLocal()));
-        print("listOffsets", "latest in remote logs", () -> offset(OffsetSpec.latestTiered()));
+        print("listOffsets", "find the earliest offset", () -> offset(OffsetSpec.earliest()));
+        print("listOffsets", "find the latest offset", () -> offset(OffsetSpec.latest()));
+        print("listOffsets", "find the offset of the highest timestamp", () -> offset(OffsetSpec.maxTimestamp()));
+        print("listOffsets", "find the offset of a timestamp", () -> offset(OffsetSpec.forTimestamp(1_000_004L)));
+        print("listOffsets", "use a timestamp after the last record", () -> offset(OffsetSpec.forTimestamp(9_000_000_000_000L)));
+        print("listOffsets", "find the earliest local offset", () -> offset(OffsetSpec.earliestLocal()));
+        print("listOffsets", "find the latest offset in tiered storage", () -> offset(OffsetSpec.latestTiered()));
         if (Arrays.stream(OffsetSpec.class.getMethods()).anyMatch(method -> method.getName().equals("earliestPendingUpload"))) {
-            print("listOffsets", "earliest that is not uploaded", () ->
+            print("listOffsets", "find the earliest offset that is not in tiered storage", () ->
                 offset((OffsetSpec) OffsetSpec.class.getMethod("earliestPendingUpload").invoke(null)));
         }
-        print("describeLogDirs", "one broker", () -> {
+        print("describeLogDirs", "describe the log directories of one broker", () -> {
             Map<String, LogDirDescription> folders = admin.describeLogDirs(List.of(1)).allDescriptions().get().get(1);
             List<Object> replicas = new ArrayList<>();
             for (LogDirDescription folder : folders.values()) {
@@ -318,9 +318,9 @@ public final class AdminCalls {
             }
             return replicas;
         });
-        print("deleteRecords", "before 4", () -> admin.deleteRecords(Map.of(partition("admin-a", 0), RecordsToDelete.beforeOffset(4))));
-        print("deleteRecords", "after the end", () -> admin.deleteRecords(Map.of(partition("admin-a", 0), RecordsToDelete.beforeOffset(40))));
-        print("listOffsets", "after deletion", () -> offset(OffsetSpec.earliest()));
+        print("deleteRecords", "delete the records before offset 4", () -> admin.deleteRecords(Map.of(partition("admin-a", 0), RecordsToDelete.beforeOffset(4))));
+        print("deleteRecords", "use an offset after the log end", () -> admin.deleteRecords(Map.of(partition("admin-a", 0), RecordsToDelete.beforeOffset(40))));
+        print("listOffsets", "find the earliest offset after `deleteRecords`", () -> offset(OffsetSpec.earliest()));
     }
 
     static Object offset(OffsetSpec spec) {
@@ -328,43 +328,43 @@ public final class AdminCalls {
     }
 
     static void cluster() throws Exception {
-        print("describeCluster", "all", () -> admin.describeCluster());
-        print("describeCluster", "with authorized operations", () ->
+        print("describeCluster", "describe the cluster", () -> admin.describeCluster());
+        print("describeCluster", "include the authorized operations", () ->
             admin.describeCluster(new DescribeClusterOptions().includeAuthorizedOperations(true)).authorizedOperations());
         TopicPartitionReplica replica = new TopicPartitionReplica("admin-a", 0, 1);
-        print("describeReplicaLogDirs", "a replica and a missing one", () ->
+        print("describeReplicaLogDirs", "describe a replica and a missing replica", () ->
             admin.describeReplicaLogDirs(List.of(replica, new TopicPartitionReplica("admin-none", 0, 1))));
-        print("alterReplicaLogDirs", "to an unknown folder", () -> admin.alterReplicaLogDirs(Map.of(replica, "/nowhere")));
+        print("alterReplicaLogDirs", "move a replica to an unknown directory", () -> admin.alterReplicaLogDirs(Map.of(replica, "/nowhere")));
         String folder = admin.describeLogDirs(List.of(1)).allDescriptions().get().get(1).keySet().iterator().next();
-        print("alterReplicaLogDirs", "to its present folder", () -> admin.alterReplicaLogDirs(Map.of(replica, folder)));
-        print("alterReplicaLogDirs", "a replica of another broker and a missing one", () -> admin.alterReplicaLogDirs(
+        print("alterReplicaLogDirs", "move a replica to the directory that it is in", () -> admin.alterReplicaLogDirs(Map.of(replica, folder)));
+        print("alterReplicaLogDirs", "move a replica that another broker has, and a missing replica", () -> admin.alterReplicaLogDirs(
             Map.of(new TopicPartitionReplica("admin-b", 0, 1), folder, new TopicPartitionReplica("admin-none", 0, 1), folder)));
-        print("electLeaders", "preferred, not needed", () -> admin.electLeaders(ElectionType.PREFERRED, Set.of(partition("admin-a", 0))));
-        print("electLeaders", "unclean, not needed", () -> admin.electLeaders(ElectionType.UNCLEAN, Set.of(partition("admin-a", 0))));
-        print("electLeaders", "a missing partition", () -> admin.electLeaders(ElectionType.PREFERRED, Set.of(partition("admin-none", 0))));
+        print("electLeaders", "elect the preferred leader, which leads already", () -> admin.electLeaders(ElectionType.PREFERRED, Set.of(partition("admin-a", 0))));
+        print("electLeaders", "elect an unclean leader although there is a leader", () -> admin.electLeaders(ElectionType.UNCLEAN, Set.of(partition("admin-a", 0))));
+        print("electLeaders", "elect a leader of a missing partition", () -> admin.electLeaders(ElectionType.PREFERRED, Set.of(partition("admin-none", 0))));
         print("alterPartitionReassignments", "move a replica", () -> admin.alterPartitionReassignments(
             Map.of(partition("admin-b", 0), Optional.of(new NewPartitionReassignment(List.of(2, 1))))));
-        print("alterPartitionReassignments", "an unknown broker", () -> admin.alterPartitionReassignments(
+        print("alterPartitionReassignments", "move a replica to an unknown broker", () -> admin.alterPartitionReassignments(
             Map.of(partition("admin-b", 0), Optional.of(new NewPartitionReassignment(List.of(2, 9))))));
-        print("alterPartitionReassignments", "cancel none", () -> admin.alterPartitionReassignments(Map.of(partition("admin-a", 0), Optional.empty())));
-        print("alterPartitionReassignments", "a missing topic", () -> admin.alterPartitionReassignments(
+        print("alterPartitionReassignments", "cancel a reassignment that does not exist", () -> admin.alterPartitionReassignments(Map.of(partition("admin-a", 0), Optional.empty())));
+        print("alterPartitionReassignments", "move a replica of a missing topic", () -> admin.alterPartitionReassignments(
             Map.of(partition("admin-none", 0), Optional.of(new NewPartitionReassignment(List.of(2))))));
         Thread.sleep(1_500);
-        print("listPartitionReassignments", "when all are done", () -> admin.listPartitionReassignments());
-        print("describeTopics", "after the move", () -> admin.describeTopics(List.of("admin-b")).topicNameValues());
-        print("describeFeatures", "all", () -> admin.describeFeatures());
-        print("updateFeatures", "an unknown feature", () -> admin.updateFeatures(
+        print("listPartitionReassignments", "list reassignments when all are complete", () -> admin.listPartitionReassignments());
+        print("describeTopics", "describe a topic after its replicas have moved", () -> admin.describeTopics(List.of("admin-b")).topicNameValues());
+        print("describeFeatures", "describe all features", () -> admin.describeFeatures());
+        print("updateFeatures", "validate a level of an unknown feature", () -> admin.updateFeatures(
             Map.of("nope", new FeatureUpdate((short) 1, FeatureUpdate.UpgradeType.UPGRADE)), new UpdateFeaturesOptions().validateOnly(true)));
-        print("updateFeatures", "too high a level", () -> admin.updateFeatures(
+        print("updateFeatures", "validate a level that is too high", () -> admin.updateFeatures(
             Map.of("metadata.version", new FeatureUpdate((short) 99, FeatureUpdate.UpgradeType.UPGRADE)), new UpdateFeaturesOptions().validateOnly(true)));
         levels();
-        print("describeMetadataQuorum", "all", () -> admin.describeMetadataQuorum());
-        print("unregisterBroker", "an unknown broker", () -> admin.unregisterBroker(99));
+        print("describeMetadataQuorum", "describe the quorum", () -> admin.describeMetadataQuorum());
+        print("unregisterBroker", "unregister an unknown broker", () -> admin.unregisterBroker(99));
         Set<RaftVoterEndpoint> endpoints = Set.of(new RaftVoterEndpoint("CONTROLLER", "localhost", 1));
-        print("addRaftVoter", "a static quorum", () -> admin.addRaftVoter(7, new Uuid(7, 7), endpoints));
-        print("removeRaftVoter", "a static quorum", () -> admin.removeRaftVoter(7, new Uuid(7, 7)));
-        print("clientInstanceId", "without telemetry", () -> admin.clientInstanceId(Duration.ofSeconds(10)));
-        print("metrics", "the client's own", () -> admin.metrics().isEmpty());
+        print("addRaftVoter", "add a voter to a static quorum", () -> admin.addRaftVoter(7, new Uuid(7, 7), endpoints));
+        print("removeRaftVoter", "remove a voter from a static quorum", () -> admin.removeRaftVoter(7, new Uuid(7, 7)));
+        print("clientInstanceId", "get the id from a broker that takes no telemetry", () -> admin.clientInstanceId(Duration.ofSeconds(10)));
+        print("metrics", "get the client's own metrics", () -> admin.metrics().isEmpty());
     }
 
     /** Lowers a feature by one level that loses no metadata, and raises it again: `transaction.version` if the cluster has it, or `metadata.version`. */
@@ -374,58 +374,58 @@ public final class AdminCalls {
         short highest = finalized.get(feature).maxVersionLevel();
         Map<String, FeatureUpdate> lower = Map.of(feature, new FeatureUpdate((short) (highest - 1), FeatureUpdate.UpgradeType.SAFE_DOWNGRADE));
         Map<String, FeatureUpdate> higher = Map.of(feature, new FeatureUpdate(highest, FeatureUpdate.UpgradeType.UPGRADE));
-        print("updateFeatures", "a downgrade, only validated", () -> admin.updateFeatures(lower, new UpdateFeaturesOptions().validateOnly(true)));
-        print("describeFeatures", "after a validation", () -> admin.describeFeatures());
-        print("updateFeatures", "a downgrade", () -> admin.updateFeatures(lower, new UpdateFeaturesOptions()));
+        print("updateFeatures", "validate a downgrade without doing it", () -> admin.updateFeatures(lower, new UpdateFeaturesOptions().validateOnly(true)));
+        print("describeFeatures", "describe features after a downgrade was only validated", () -> admin.describeFeatures());
+        print("updateFeatures", "downgrade a feature", () -> admin.updateFeatures(lower, new UpdateFeaturesOptions()));
         Thread.sleep(1_500);  // brokers apply changes some time after the controller
-        print("describeFeatures", "after a downgrade", () -> admin.describeFeatures());
-        print("updateFeatures", "an upgrade as downgrade", () -> admin.updateFeatures(
+        print("describeFeatures", "describe features after a downgrade", () -> admin.describeFeatures());
+        print("updateFeatures", "ask for the higher level as a downgrade", () -> admin.updateFeatures(
             Map.of(feature, new FeatureUpdate(highest, FeatureUpdate.UpgradeType.SAFE_DOWNGRADE)), new UpdateFeaturesOptions()));
-        print("updateFeatures", "an upgrade", () -> admin.updateFeatures(higher, new UpdateFeaturesOptions()));
+        print("updateFeatures", "upgrade a feature", () -> admin.updateFeatures(higher, new UpdateFeaturesOptions()));
         Thread.sleep(1_500);
-        print("describeFeatures", "after an upgrade", () -> admin.describeFeatures());
+        print("describeFeatures", "describe features after an upgrade", () -> admin.describeFeatures());
     }
 
     static void quotas() throws Exception {
         ClientQuotaAlteration set = new ClientQuotaAlteration(client("admin-q"), List.of(
             new ClientQuotaAlteration.Op("producer_byte_rate", 5000.0), new ClientQuotaAlteration.Op("request_percentage", 50.0)));
-        print("alterClientQuotas", "set", () -> admin.alterClientQuotas(List.of(set)));
-        print("alterClientQuotas", "a fraction of a byte", () -> admin.alterClientQuotas(
+        print("alterClientQuotas", "set two quotas of a client id", () -> admin.alterClientQuotas(List.of(set)));
+        print("alterClientQuotas", "set a byte rate that is not a whole number", () -> admin.alterClientQuotas(
             List.of(new ClientQuotaAlteration(client("admin-q"), List.of(new ClientQuotaAlteration.Op("producer_byte_rate", 5000.5))))));
-        print("alterClientQuotas", "an unknown quota", () -> admin.alterClientQuotas(
+        print("alterClientQuotas", "set an unknown quota", () -> admin.alterClientQuotas(
             List.of(new ClientQuotaAlteration(client("admin-q"), List.of(new ClientQuotaAlteration.Op("nope", 1.0))))));
-        print("alterClientQuotas", "the default, only validated", () -> admin.alterClientQuotas(
+        print("alterClientQuotas", "validate a quota of the default client id without setting it", () -> admin.alterClientQuotas(
             List.of(new ClientQuotaAlteration(client((String) null), List.of(new ClientQuotaAlteration.Op("consumer_byte_rate", 1.0)))),
             new AlterClientQuotasOptions().validateOnly(true)));
         Thread.sleep(1_500);
-        print("describeClientQuotas", "all", () -> admin.describeClientQuotas(ClientQuotaFilter.all()));
-        print("describeClientQuotas", "one client", () -> admin.describeClientQuotas(
+        print("describeClientQuotas", "describe all quotas", () -> admin.describeClientQuotas(ClientQuotaFilter.all()));
+        print("describeClientQuotas", "describe the quotas of one client id", () -> admin.describeClientQuotas(
             ClientQuotaFilter.containsOnly(List.of(ClientQuotaFilterComponent.ofEntity("client-id", "admin-q")))));
-        print("alterClientQuotas", "remove", () -> admin.alterClientQuotas(List.of(new ClientQuotaAlteration(client("admin-q"), List.of(
+        print("alterClientQuotas", "remove two quotas of a client id", () -> admin.alterClientQuotas(List.of(new ClientQuotaAlteration(client("admin-q"), List.of(
             new ClientQuotaAlteration.Op("producer_byte_rate", null), new ClientQuotaAlteration.Op("request_percentage", null))))));
     }
 
     static void security() throws Exception {
         AclBinding binding = new AclBinding(new ResourcePattern(ResourceType.TOPIC, "t", PatternType.LITERAL),
             new AccessControlEntry("User:a", "*", AclOperation.READ, AclPermissionType.ALLOW));
-        print("describeAcls", "any", () -> admin.describeAcls(AclBindingFilter.ANY));
-        print("createAcls", "one", () -> admin.createAcls(List.of(binding)));
-        print("deleteAcls", "any", () -> new ArrayList<>(admin.deleteAcls(List.of(AclBindingFilter.ANY)).values().values()));
-        print("createDelegationToken", "unsecured", () -> admin.createDelegationToken());
-        print("renewDelegationToken", "unsecured", () -> admin.renewDelegationToken(new byte[] {1}));
-        print("expireDelegationToken", "unsecured", () -> admin.expireDelegationToken(new byte[] {1}));
-        print("describeDelegationToken", "unsecured", () -> admin.describeDelegationToken());
+        print("describeAcls", "describe all ACLs, without an authorizer", () -> admin.describeAcls(AclBindingFilter.ANY));
+        print("createAcls", "create an ACL, without an authorizer", () -> admin.createAcls(List.of(binding)));
+        print("deleteAcls", "delete all ACLs, without an authorizer", () -> new ArrayList<>(admin.deleteAcls(List.of(AclBindingFilter.ANY)).values().values()));
+        print("createDelegationToken", "create a token on a listener without authentication", () -> admin.createDelegationToken());
+        print("renewDelegationToken", "renew a token on a listener without authentication", () -> admin.renewDelegationToken(new byte[] {1}));
+        print("expireDelegationToken", "expire a token on a listener without authentication", () -> admin.expireDelegationToken(new byte[] {1}));
+        print("describeDelegationToken", "describe tokens on a listener without authentication", () -> admin.describeDelegationToken());
         ScramCredentialInfo info = new ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096);
-        print("describeUserScramCredentials", "none", () -> admin.describeUserScramCredentials().all());
-        print("alterUserScramCredentials", "one", () -> admin.alterUserScramCredentials(List.of(new UserScramCredentialUpsertion("admin-u", info, "secret"))));
-        print("alterUserScramCredentials", "delete a missing one", () ->
+        print("describeUserScramCredentials", "describe credentials when there are none", () -> admin.describeUserScramCredentials().all());
+        print("alterUserScramCredentials", "add a credential", () -> admin.alterUserScramCredentials(List.of(new UserScramCredentialUpsertion("admin-u", info, "secret"))));
+        print("alterUserScramCredentials", "delete a credential that does not exist", () ->
             admin.alterUserScramCredentials(List.of(new UserScramCredentialDeletion("admin-none", ScramMechanism.SCRAM_SHA_512))));
         Thread.sleep(1_500);
-        print("describeUserScramCredentials", "one and a missing one", () -> {
+        print("describeUserScramCredentials", "describe a user with credentials and a user without", () -> {
             DescribeUserScramCredentialsResult result = admin.describeUserScramCredentials(List.of("admin-u", "admin-none"));
             return Arrays.asList(result.users(), result.description("admin-u"), result.description("admin-none"));
         });
-        print("alterUserScramCredentials", "delete", () ->
+        print("alterUserScramCredentials", "delete a credential", () ->
             admin.alterUserScramCredentials(List.of(new UserScramCredentialDeletion("admin-u", ScramMechanism.SCRAM_SHA_256))));
     }
 
@@ -442,45 +442,45 @@ public final class AdminCalls {
             }
             consumer.position(partition("admin-a", 1));
             consumer.commitSync();
-            print("describeConsumerGroups", "a group with a member", () -> admin.describeConsumerGroups(names).describedGroups());
-            print("describeConsumerGroups", "with authorized operations", () -> admin.describeConsumerGroups(
+            print("describeConsumerGroups", "describe a group with a member and a missing group", () -> admin.describeConsumerGroups(names).describedGroups());
+            print("describeConsumerGroups", "include the authorized operations", () -> admin.describeConsumerGroups(
                 names, new DescribeConsumerGroupsOptions().includeAuthorizedOperations(true)).describedGroups());
-            print("listConsumerGroups", "all", () -> admin.listConsumerGroups());
-            print("deleteConsumerGroups", "a group with a member", () -> admin.deleteConsumerGroups(List.of("admin-group")).deletedGroups());
-            print("deleteConsumerGroupOffsets", "a subscribed topic", () ->
+            print("listConsumerGroups", "list all consumer groups", () -> admin.listConsumerGroups());
+            print("deleteConsumerGroups", "delete a group with a member", () -> admin.deleteConsumerGroups(List.of("admin-group")).deletedGroups());
+            print("deleteConsumerGroupOffsets", "delete the offset of a topic to which the group is subscribed", () ->
                 admin.deleteConsumerGroupOffsets("admin-group", Set.of(partition("admin-a", 0))).partitionResult(partition("admin-a", 0)));
-            print("alterConsumerGroupOffsets", "of a group with a member", () -> admin.alterConsumerGroupOffsets(
+            print("alterConsumerGroupOffsets", "change an offset of a group with a member", () -> admin.alterConsumerGroupOffsets(
                 "admin-group", Map.of(partition("admin-a", 0), new OffsetAndMetadata(5))).partitionResult(partition("admin-a", 0)));
             if (has("listGroups")) {
                 Class<?> options = Class.forName("org.apache.kafka.clients.admin.ListGroupsOptions");
-                print("listGroups", "all", () -> reflected("listGroups", new Object[] {options.getConstructor().newInstance()}, options));
+                print("listGroups", "list all groups", () -> reflected("listGroups", new Object[] {options.getConstructor().newInstance()}, options));
             }
             if (has("describeClassicGroups")) {
                 Class<?> options = Class.forName("org.apache.kafka.clients.admin.DescribeClassicGroupsOptions");
-                print("describeClassicGroups", "a group with a member", () -> {
+                print("describeClassicGroups", "describe a classic group with a member and a missing group", () -> {
                     Object result = reflected("describeClassicGroups", new Object[] {names, options.getConstructor().newInstance()}, Collection.class, options);
                     return result.getClass().getMethod("describedGroups").invoke(result);
                 });
             }
-            print("removeMembersFromConsumerGroup", "an unknown member", () -> {
+            print("removeMembersFromConsumerGroup", "remove an unknown member", () -> {
                 MemberToRemove member = new MemberToRemove("admin-nobody");
                 return admin.removeMembersFromConsumerGroup("admin-group",
                     new RemoveMembersFromConsumerGroupOptions(List.of(member))).memberResult(member);
             });
-            print("removeMembersFromConsumerGroup", "all members", () ->
+            print("removeMembersFromConsumerGroup", "remove all members", () ->
                 admin.removeMembersFromConsumerGroup("admin-group", new RemoveMembersFromConsumerGroupOptions()));
         }
-        print("listConsumerGroupOffsets", "of a group", () -> admin.listConsumerGroupOffsets("admin-group").partitionsToOffsetAndMetadata());
-        print("listConsumerGroupOffsets", "of two groups", () -> admin.listConsumerGroupOffsets(Map.of(
+        print("listConsumerGroupOffsets", "list the offsets of a group", () -> admin.listConsumerGroupOffsets("admin-group").partitionsToOffsetAndMetadata());
+        print("listConsumerGroupOffsets", "list the offsets of a group and a missing group", () -> admin.listConsumerGroupOffsets(Map.of(
             "admin-group", new ListConsumerGroupOffsetsSpec().topicPartitions(List.of(partition("admin-a", 0), partition("admin-a", 1))),
             "admin-none", new ListConsumerGroupOffsetsSpec())));
-        print("alterConsumerGroupOffsets", "of an empty group", () -> admin.alterConsumerGroupOffsets("admin-group", Map.of(
+        print("alterConsumerGroupOffsets", "change an offset of an empty group", () -> admin.alterConsumerGroupOffsets("admin-group", Map.of(
             partition("admin-a", 1), new OffsetAndMetadata(3, Optional.of(0), "note"))));
-        print("listConsumerGroupOffsets", "after a change", () -> admin.listConsumerGroupOffsets("admin-group").partitionsToOffsetAndMetadata());
-        print("deleteConsumerGroupOffsets", "of an empty group", () ->
+        print("listConsumerGroupOffsets", "list the offsets after a change", () -> admin.listConsumerGroupOffsets("admin-group").partitionsToOffsetAndMetadata());
+        print("deleteConsumerGroupOffsets", "delete an offset of an empty group", () ->
             admin.deleteConsumerGroupOffsets("admin-group", Set.of(partition("admin-a", 1))).partitionResult(partition("admin-a", 1)));
-        print("describeConsumerGroups", "an empty group", () -> admin.describeConsumerGroups(List.of("admin-group")).describedGroups());
-        print("deleteConsumerGroups", "an empty group and a missing one", () -> admin.deleteConsumerGroups(names).deletedGroups());
+        print("describeConsumerGroups", "describe an empty group", () -> admin.describeConsumerGroups(List.of("admin-group")).describedGroups());
+        print("deleteConsumerGroups", "delete an empty group and a missing group", () -> admin.deleteConsumerGroups(names).deletedGroups());
     }
 
     static void transactions(String bootstrap) throws Exception {
@@ -488,31 +488,31 @@ public final class AdminCalls {
             producer.initTransactions();
             producer.beginTransaction();
             producer.send(new ProducerRecord<>("admin-b", 0, "k", "open")).get();
-            print("describeTransactions", "an open one and a missing one", () -> {
+            print("describeTransactions", "describe an open transaction and an unknown transactional id", () -> {
                 DescribeTransactionsResult result = admin.describeTransactions(List.of("admin-t", "admin-none"));
                 return Arrays.asList(result.description("admin-t"), result.description("admin-none"));
             });
-            print("listTransactions", "all", () -> admin.listTransactions());
-            print("listTransactions", "of a state", () ->
+            print("listTransactions", "list all transactions", () -> admin.listTransactions());
+            print("listTransactions", "list the transactions in one state", () ->
                 admin.listTransactions(new ListTransactionsOptions().filterStates(List.of(TransactionState.EMPTY))));
-            print("listTransactions", "by duration", () ->
+            print("listTransactions", "list the transactions that have been open for more than an hour", () ->
                 admin.listTransactions(new ListTransactionsOptions().filterOnDuration(3_600_000L)));
-            print("describeProducers", "an open transaction", () -> admin.describeProducers(List.of(partition("admin-b", 0))));
-            print("listOffsets", "last stable offset", () -> admin.listOffsets(Map.of(partition("admin-b", 0), OffsetSpec.latest()),
+            print("describeProducers", "describe a partition with an open transaction", () -> admin.describeProducers(List.of(partition("admin-b", 0))));
+            print("listOffsets", "find the last stable offset during a transaction", () -> admin.listOffsets(Map.of(partition("admin-b", 0), OffsetSpec.latest()),
                 new ListOffsetsOptions(IsolationLevel.READ_COMMITTED)).partitionResult(partition("admin-b", 0)));
-            print("abortTransaction", "with a wrong epoch", () ->
+            print("abortTransaction", "abort the transaction of an unknown producer", () ->
                 admin.abortTransaction(new AbortTransactionSpec(partition("admin-b", 0), 12_345, (short) 0, 0)));
-            // The call with a wrong epoch has left a producer, too, and the order of producers is that of a hash table.
+            // The call for an unknown producer has left this producer, too, and the order of producers is that of a hash table.
             ProducerState state = admin.describeProducers(List.of(partition("admin-b", 0))).partitionResult(partition("admin-b", 0)).get().activeProducers()
                 .stream().filter(active -> active.currentTransactionStartOffset().isPresent()).findFirst().orElseThrow();
-            print("abortTransaction", "an open one", () -> admin.abortTransaction(new AbortTransactionSpec(
+            print("abortTransaction", "abort an open transaction", () -> admin.abortTransaction(new AbortTransactionSpec(
                 partition("admin-b", 0), state.producerId(), (short) state.producerEpoch(), state.coordinatorEpoch().orElse(0))));
-            print("listOffsets", "last stable offset after the abort", () -> admin.listOffsets(Map.of(partition("admin-b", 0), OffsetSpec.latest()),
+            print("listOffsets", "find the last stable offset after the transaction was aborted", () -> admin.listOffsets(Map.of(partition("admin-b", 0), OffsetSpec.latest()),
                 new ListOffsetsOptions(IsolationLevel.READ_COMMITTED)).partitionResult(partition("admin-b", 0)));
-            print("fenceProducers", "a producer and a new id", () -> admin.fenceProducers(List.of("admin-t", "admin-f")));
+            print("fenceProducers", "fence a producer and a new transactional id", () -> admin.fenceProducers(List.of("admin-t", "admin-f")));
             if (has("forceTerminateTransaction")) {
                 Class<?> options = Class.forName("org.apache.kafka.clients.admin.TerminateTransactionOptions");
-                print("forceTerminateTransaction", "after fencing", () -> reflected("forceTerminateTransaction",
+                print("forceTerminateTransaction", "terminate a transaction whose producer was fenced", () -> reflected("forceTerminateTransaction",
                     new Object[] {"admin-t", options.getConstructor().newInstance()}, String.class, options));
             }
             producer.close(Duration.ZERO);
@@ -520,10 +520,10 @@ public final class AdminCalls {
     }
 
     static void deletions() throws Exception {
-        print("deleteTopics", "by name", () -> admin.deleteTopics(List.of("admin-a", "admin-c", "admin-none")));
+        print("deleteTopics", "delete two topics and a missing topic by name", () -> admin.deleteTopics(List.of("admin-a", "admin-c", "admin-none")));
         Uuid id = admin.describeTopics(List.of("admin-b")).topicNameValues().get("admin-b").get().topicId();
-        print("deleteTopics", "by id", () -> admin.deleteTopics(TopicCollection.ofTopicIds(List.of(id))));
-        print("deleteTopics", "by an unknown id", () ->
+        print("deleteTopics", "delete a topic by id", () -> admin.deleteTopics(TopicCollection.ofTopicIds(List.of(id))));
+        print("deleteTopics", "use an unknown topic id", () ->
             new ArrayList<>(admin.deleteTopics(TopicCollection.ofTopicIds(List.of(new Uuid(7, 7)))).topicIdValues().values()));
     }
 
@@ -532,12 +532,12 @@ public final class AdminCalls {
         admin.createTopics(List.of(new NewTopic("admin-r", Map.of(0, List.of(2, 0), 1, List.of(1, 2))), new NewTopic("admin-s", Map.of(0, List.of(2)))))
             .all().get();
         Thread.sleep(1_500);
-        print("unregisterBroker", "a running broker", () -> admin.unregisterBroker(2));
+        print("unregisterBroker", "unregister a running broker", () -> admin.unregisterBroker(2));
         Thread.sleep(4_000);  // the broker sends heartbeats to the controller every two seconds
-        print("describeTopics", "after a broker was unregistered", () -> admin.describeTopics(List.of("admin-r", "admin-s")).topicNameValues());
-        print("describeCluster", "after a broker was unregistered", () -> admin.describeCluster());
-        print("createTopics", "on an unregistered broker", () -> admin.createTopics(List.of(new NewTopic("admin-u", Map.of(0, List.of(2))))));
-        print("unregisterBroker", "an unregistered broker", () -> admin.unregisterBroker(2));
+        print("describeTopics", "describe topics after a broker was unregistered", () -> admin.describeTopics(List.of("admin-r", "admin-s")).topicNameValues());
+        print("describeCluster", "describe the cluster after a broker was unregistered", () -> admin.describeCluster());
+        print("createTopics", "place a replica on an unregistered broker", () -> admin.createTopics(List.of(new NewTopic("admin-u", Map.of(0, List.of(2))))));
+        print("unregisterBroker", "unregister an unregistered broker", () -> admin.unregisterBroker(2));
     }
 
     public static void main(String[] arguments) throws Exception {

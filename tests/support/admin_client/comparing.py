@@ -17,7 +17,9 @@ LIMIT_SECONDS = 240
 EARLIEST_NOW_MS = 1_500_000_000_000
 
 NOT_CALLED: Mapping[str, str] = {
-    **dict.fromkeys(("close", "registerMetricForSubscription", "unregisterMetricFromSubscription"), "sends no request"),
+    **dict.fromkeys(
+        ("close", "registerMetricForSubscription", "unregisterMetricFromSubscription"), "they send no request"
+    ),
     **dict.fromkeys(
         (
             *("describeShareGroups", "alterShareGroupOffsets", "listShareGroupOffsets", "deleteShareGroupOffsets"),
@@ -36,7 +38,7 @@ NOT_CALLED: Mapping[str, str] = {
 """Maps each method of the AdminClient that the test program does not call to the reason for not calling it."""
 
 NOT_OF_A_BROKER: Mapping[tuple[str, str], Mapping[str, str]] = {
-    ("listConsumerGroupOffsets", "of two groups"): {
+    ("listConsumerGroupOffsets", "list the offsets of a group and a missing group"): {
         "java.lang.IllegalStateException": "`partitionsToOffsetAndMetadata()` without a group works only for one group"
     },
 }
@@ -46,7 +48,7 @@ TIMEOUT = "TimeoutException"
 
 
 class Result(NamedTuple):
-    """The result of one call. call: the method's name; case: what the call is about; content: decoded JSON."""
+    """The result of one call. call: the method's name; case: what the call does; content: decoded JSON."""
 
     call: str
     case: str
