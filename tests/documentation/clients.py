@@ -17,9 +17,9 @@ TASK_TEXTS = {
     "idempotent produce": "write a record with an idempotent producer",
     "consume": "read a topic without a group",
     "group": "read as a member of a group, commit an offset, leave; the next member resumes at this offset",
-    "new group": "the same with the group protocol of KIP-848 (`group.protocol=consumer`)",
+    "new group": "the same as *group*, with the group protocol of KIP-848 (`group.protocol=consumer`)",
     "transaction": "write a record in a transaction, commit it, and read it with `read_committed`",
-    "offsets in a transaction": "the same, and commit an offset of a group in the transaction",
+    "offsets in a transaction": "the same as *transaction*, and commit an offset of a group in it",
     "describe cluster": "get the addresses of the brokers from the admin client",
     "list topics": "list the topics with the admin client",
     "create topic": "create a topic with the admin client",
@@ -42,9 +42,11 @@ def page(table: Table) -> Iterator[str]:
     *older, newest = VERSIONS.values()
     yield "# Clients by release"
     yield (
-        "These client libraries run against brokers of each release (`--release`, `tests/clients/test_clients_by_release.py`). Every outcome,\n"
-        f"also the text of an error, is the same with a real Kafka {', '.join(older)} and {newest}: the tests compare 3.9 and 4.2,\n"
-        "`python -m tests.support.by_release --real` compares all, as [the long run](../long-run.md) does. Each client does these tasks:\n"
+        "These client libraries do the same tasks with brokers of five releases (`--release`). Each task ends as it does with a real Kafka of that\n"
+        f"release ({', '.join(older)} or {newest}), down to the text of an error. `make test-all` checks that this broker gives the\n"
+        "results below in every release, and the real Kafka of the last two. The part *clients-by-release* of [the long run](../long-run.md) checks\n"
+        "all five releases of Kafka (`python -m tests.support.by_release --real`).\n\n"
+        "The tasks:\n"
     )
     for task in TASKS:
         yield f"- *{task}*: {TASK_TEXTS[task]}."
