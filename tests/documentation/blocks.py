@@ -39,12 +39,14 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent.parent
 NEEDS = {
     "a checkout": "it installs the package, as tests/test_packaging.py does, or is a target of the Makefile; targets and extras must exist",
-    "a container engine": "tests/test_image.py and tests/test_compose.py check the files that such a block uses",
-    "a published package": "the package is not on PyPI yet; tests/test_packaging.py installs the wheel",
-    "an outside cluster": "the addresses of the block are examples",
-    "a cluster of Spark": "tests/pipeline/test_cluster.py runs the command with a local master",
+    "a container engine": (
+        "tests/documentation/test_containers.py compares its options and variables with those of the broker; "
+        "tests/test_image.py runs the entry point of the image with them"
+    ),
+    "a cluster of Spark": "tests/pipeline/test_cluster.py runs this very block, with a local cluster of two workers as $MASTER",
     "tcpdump": "only root may capture packets",
 }
+"""Maps what a block can need to how the block is checked instead, or to why it is not."""
 TIMEOUT_S = 240
 _BLOCK = re.compile(
     r"^(?P<indent> *)(?:<!-- run: (?P<directive>.*?) -->\n(?: *\n)*(?P=indent))?```(?P<language>[a-z]*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$",

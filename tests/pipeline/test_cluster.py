@@ -1,4 +1,4 @@
-"""The README's cluster commands, run on a Spark worker whose Python has five packages.
+"""The commands of docs/how-to/report-in-ci.md for a Spark cluster, run on workers whose Python has five packages.
 
 Traces and captures become tables that equal those built without Spark.
 """
