@@ -147,17 +147,54 @@ def test_each_result_of_the_long_test_run_contains_the_tested_commit() -> None:
     assert finished.findings == [Finding("it is so", True)] and finished.holds
 
 
+NAMES = ["kafka-configs", "distribution", "simulation-00000", "simulation-00500", "simulation-01000"]
+
+
 def test_long_test_run_page_names_each_failed_check_and_each_part_that_was_not_run() -> None:
-    bad = replace(result("bad", Finding("it is not", False)), commit="def5678")
-    text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad}, ["bad", "new"], "fed9876")
-    assert "1 of 3 parts held when they were last run, at abc1234, def5678.\n" in text
-    assert (
-        "When this page was written, at fed9876, 2 of 3 parts had no result for the present code: they must be run."
-        in text
-    )
-    assert "- good, abc1234, 2026-11-22, 7 s:\n  - it is so.\n" in text
-    assert "- bad, def5678, 2026-11-22, 7 s, older code:\n" in text
-    assert "  - **does not hold:** it is not\n" in text and "- new: not run.\n" in text
+    bad = replace(result("distribution", Finding("it is not", False)), commit="def5678")
+    text = page(NAMES[:3], {"kafka-configs": result("kafka-configs"), "distribution": bad}, NAMES[1:3], "fed9876")
+    assert "2 of 3 parts were run. **These do not hold:** distribution.\n" in text
+    assert "When this page was written, at fed9876, 2 of 3 parts had no result for the code of this commit" in text
+    assert "    - kafka-configs, abc1234, 2026-11-22, 7 s:\n        - it is so.\n" in text
+    assert "    - distribution, def5678, 2026-11-22, 7 s, older code:\n" in text
+    assert "        - **does not hold:** it is not\n" in text and "    - simulation-00000: not run.\n" in text
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """Return the cells after the second of each row of the table, by the first cell."""
+    lines = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| ")]
+    return {first.strip(): [cell.strip() for cell in cells] for first, _, *cells in lines}
+
+
+def test_long_test_run_page_has_a_row_for_each_kind_of_part_with_totals_and_dates() -> None:
+    line = "seeds 0 to 499: 1,500 of 1,500 held; 150,000 client operations, 303 hours of virtual time"
+    first, second = (result(name, Finding(line, True)) for name in NAMES[2:4])
+    second = replace(second, commit="def5678", date="2026-11-24")
+    text = page(NAMES, {first.name: first, second.name: second}, [*NAMES[:2], *NAMES[3:]], "fed9876")
+    assert rows(text)["kafka-configs"] == ["", "not run", "", ""]
+    assert rows(text)["Simulation"] == [
+        "3,000 runs, 300,000 client operations",
+        "holds (1 of 3), held with older code (1 of 3), not run (1 of 3)",
+        "2026-11-22 to 2026-11-24",
+        "abc1234, def5678",
+    ]
+    assert "2 of 5 parts were run, and each of them held when it was last run.\n" in text
+    whole = page(NAMES, {name: replace(first, name=name) for name in NAMES}, [], "fed9876")
+    assert rows(whole)["Simulation"][1:] == ["holds", "2026-11-22", "abc1234"]
+    lost = {name: result(name, Finding("it is not", False)) for name in NAMES}
+    assert rows(page(NAMES, lost, NAMES, "fed9876"))["Simulation"][1] == "**does not hold**"
+
+
+def test_long_test_run_page_raises_value_error_for_a_part_that_has_no_kind() -> None:
+    with pytest.raises(ValueError, match="part new has 0 kinds"):
+        page(["new"], {}, ["new"], "fed9876")
+
+
+def test_long_test_run_page_counts_something_in_each_committed_result() -> None:
+    results = read()
+    for part in all_parts():
+        if part.name in results:
+            assert rows(page([part.name], results, [], "fed9876")).popitem()[1][0] != "", part.name
 
 
 def test_long_test_run_page_counts_the_results_that_are_outdated_by_a_code_change(
@@ -165,11 +202,12 @@ def test_long_test_run_page_counts_the_results_that_are_outdated_by_a_code_chang
 ) -> None:
     monkeypatch.setattr("tests.long_run.page.commit", lambda: "fed9876")
     path = tmp_path / "page.md"
-    results = {"one": result("one"), "two": result("two", at=ELSEWHERE)}
-    write_page(["one", "two"], results, HERE, path)
-    assert "1 of 2 parts had no result for the present code" in path.read_text()
-    write_page(["one", "two"], {**results, "two": result("two")}, HERE, path)
-    assert "All of these results count for the code of fed9876, at which" in path.read_text()
+    one, two = NAMES[:2]
+    results = {one: result(one), two: result(two, at=ELSEWHERE)}
+    write_page([one, two], results, HERE, path)
+    assert "1 of 2 parts had no result for the code of this commit" in path.read_text()
+    write_page([one, two], {**results, two: result(two)}, HERE, path)
+    assert "All 2 parts have a result for the code of fed9876, at which" in path.read_text()
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -219,9 +257,9 @@ def test_long_test_run_results_have_no_failure_and_match_the_committed_results_p
     assert [name for name, part_result in results.items() if not part_result.holds] == []
     names, text = [part.name for part in all_parts()], PAGE.read_text()
     written = re.search(
-        r"^When this page was written, at (\w+), (\d+) of|the code of (\w+), at which", text, re.MULTILINE
+        r"When this page was written, at (\w+), (\d+) of|the code of (\w+), at which this page was written", text
     )
     assert written is not None
-    outdated = [*re.findall(r"^- ([^,\n]+), .*, older code:$", text, re.MULTILINE), *(set(names) - set(results))]
+    outdated = [*re.findall(r"^    - ([^,\n]+), .*, older code:$", text, re.MULTILINE), *(set(names) - set(results))]
     assert int(written[2] or 0) == len(outdated)
     assert text == page(names, results, outdated, written[1] or written[3])
