@@ -29,7 +29,7 @@ from pathlib import Path
 
 from benchmarks.programs import choice_of
 from benchmarks.raw_client import batch_of, connect, fetch_buffer, frame, read_response_frame, records_from
-from benchmarks.report import write_section
+from benchmarks.report import add_limitation, limitation, write_section
 from kafkaproto.api import ApiKey
 from kafkaproto.client import read_response
 from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -268,7 +268,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="WORK",
         help="names of the measurements to run, see the list above (default: all)",
     )
-    chosen = parser.parse_args(arguments).what or list(WORKS)
+    add_limitation(parser)
+    options = parser.parse_args(arguments)
+    chosen = options.what or list(WORKS)
     rows: list[Row] = []
     for what in chosen:
         work_rows = WORKS[what]()
@@ -280,7 +282,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "memory",
             "Memory",
             "python -m benchmarks.memory",
-            "The resident memory of the broker's process, measured from outside. It does not include memory files (`--memory`, 256M).",
+            "The resident memory of the broker's process, measured from outside. It does not include memory files (`--memory`, 256M)."
+            + limitation(options.limitation),
             ("measurement", "value", "goal"),
             rows,
         )

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from benchmarks import librdkafka_client
 from benchmarks import raw_client as client
 from benchmarks.programs import Program
-from benchmarks.report import write_section
+from benchmarks.report import add_limitation, limitation, write_section
 
 MEMORY = "4G"
 BUDGET_BYTES = 4 << 30
@@ -303,6 +303,11 @@ def ratio_rows(racers: Sequence[Program], todo: Sequence[Cell]) -> tuple[list[tu
     return rows, missed
 
 
+def _rounds(count: int) -> str:
+    """Return in words from how many rounds the numbers of a table come."""
+    return "one round" if count == 1 else f"medians of {count} rounds"
+
+
 def _limits_table(limits: Iterable[tuple[str, float, float, str, list[float]]], rivals: Sequence[str]) -> str:
     """Return a Markdown table of the broker's start and memory with their limits.
 
@@ -336,6 +341,7 @@ def main() -> int:
         action="store_true",
         help="compare only with the minimal asyncio server; this needs neither a JDK nor Go",
     )
+    add_limitation(parser)
     options = parser.parse_args()
     if platform.system() != "Linux":
         print(
@@ -379,14 +385,15 @@ def main() -> int:
         "The race",
         command,
         f"The second table has the broker's speed (`--memory {MEMORY}`) divided by that of each rival, with the goal in brackets; interleaved in "
-        f"one run, medians of {options.rounds} rounds. More than 1 means that the broker is faster. The floor (`benchmarks/floor.py`) is bare "
+        f"one run, {_rounds(options.rounds)}. More than 1 means that the broker is faster. The floor (`benchmarks/floor.py`) is bare "
         "asyncio that checks almost nothing: no broker in Python can be faster. The first table has the broker's start and memory in the same "
-        f"run.\n\n{_limits_table(limits, [rival.name for rival in rivals])}",
+        f"run.{limitation(options.limitation)}\n\n{_limits_table(limits, [rival.name for rival in rivals])}",
         ("work", *(rival.name for rival in rivals)),
         rows,
     )
     print(text)
-    on_disk = race_on_disk(max(1, options.rounds - 1))
+    rounds_on_disk = max(1, options.rounds - 1)
+    on_disk = race_on_disk(rounds_on_disk)
     rows, missed_on_disk = ratio_rows(on_disk, cells_on_disk())
     print(
         write_section(
@@ -394,7 +401,7 @@ def main() -> int:
             "The race without memory for records",
             command,
             "The race with `--memory 0`, where records go to temporary files, against the floor with files of its own "
-            f"(`python -m benchmarks.floor 0 --files`), in the same run; medians of {max(1, options.rounds - 1)} rounds.",
+            f"(`python -m benchmarks.floor 0 --files`), in the same run; {_rounds(rounds_on_disk)}.",
             ("work", "floor"),
             rows,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import os
 import platform
@@ -44,6 +45,21 @@ def section_text(
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}"
     created = f"Made by `{command}` on {datetime.date.today().isoformat()} ({machine})."
     return "\n".join([begin, f"## {title}\n\n{text}\n\n{created}\n", *table, end])
+
+
+def add_limitation(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--limitation` to the options of a benchmark."""
+    parser.add_argument(
+        "--limitation",
+        default="",
+        metavar="TEXT",
+        help="write into docs/benchmarks.md what may distort this run, such as other programs on the machine (default: nothing)",
+    )
+
+
+def limitation(text: str) -> str:
+    """Return the sentence about what may distort a run, to stand behind another sentence. text: the value of `--limitation`."""
+    return f" Limitation: {text.rstrip('.')}." if text else ""
 
 
 def markers(key: str) -> tuple[str, str]:

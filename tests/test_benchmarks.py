@@ -11,6 +11,7 @@ import pytest
 from benchmarks.codec import cases, tables
 from benchmarks.codec.rivals import by_construct, check
 from benchmarks.codec.stock import stock
+from benchmarks.report import limitation
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -59,6 +60,11 @@ def test_codec_benchmark_shows_median_speed_ratios_and_marks_those_below_the_lim
     assert cell.ratios == {"kafka-python": 3.0, "kio (Rust)": 0.4}
     assert cell.verdict() == "Python ≥ 1, kio (Rust) ≥ 0.5 **missed**"
     assert replace(cell, ratios={"construct": 0.9}).verdict() == "Python ≥ 1 **missed**"
+
+
+def test_benchmark_text_names_what_distorted_the_run_only_if_it_is_given() -> None:
+    assert limitation("tests used the machine.") == " Limitation: tests used the machine."
+    assert limitation("") == ""
 
 
 def test_every_benchmark_case_has_a_unique_name() -> None:

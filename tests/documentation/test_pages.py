@@ -114,6 +114,19 @@ def test_documentation_links_point_to_existing_files(path: Path) -> None:
     assert [link for link in targets if not (path.parent / link.split("#")[0]).exists()] == []
 
 
+def test_benchmark_page_begins_with_the_codec_ratios_of_its_tables() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    [row] = re.findall(r"^\| Is the codec fast\? .*", page, re.MULTILINE)
+    medians = re.findall(r"Against the fastest Python codec of each row: median ([\d.]+)", page)
+    assert (
+        len(medians) == 3
+        and [f"{float(median):.1f}" for median in medians] == re.findall(r"([\d.]+) times,? ", row)[:3]
+    )
+    decoding = page[page.index("<!-- codec-decode -->") : page.index("<!-- /codec-decode -->")]
+    of_kio = [line.split("|")[6].strip() for line in decoding.splitlines() if line.startswith("| ")][2:]
+    assert f"up to {1 / min(map(float, of_kio)):.1f} times as fast" in row
+
+
 def test_start_page_names_every_extra_and_the_commands_that_each_extra_adds() -> None:
     page = (ROOT / "docs" / "index.md").read_text()
     _, _, table = page.partition("| extra | adds |")
