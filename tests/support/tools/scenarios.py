@@ -270,23 +270,30 @@ CLIENT_METRICS = Scenario(
     "kafka-client-metrics",
     same(TOOLS + "ClientMetricsCommand"),
     (
-        Step("list none", f"{SERVER} --list"),
+        Step("list when there is no subscription", f"{SERVER} --list"),
         Step(
-            "alter",
+            "create a subscription",
             f"{SERVER} --alter --name tools-m --metrics org.apache.kafka.producer. --interval 30000 --match client_id=tools.*",
         ),
-        Step("alter with a bad interval", f"{SERVER} --alter --name tools-m --interval 1"),
-        Step("describe", f"{SERVER} --describe --name tools-m", settles=True),
-        Step("describe all", f"{SERVER} --describe"),
-        Step("describe a missing one", f"{SERVER} --describe --name tools-none"),
-        Step("list", f"{SERVER} --list"),
-        Step("delete", f"{SERVER} --delete --name tools-m"),
+        Step("change a subscription to an invalid interval", f"{SERVER} --alter --name tools-m --interval 1"),
+        Step("describe a subscription", f"{SERVER} --describe --name tools-m", settles=True),
+        Step("describe all subscriptions", f"{SERVER} --describe"),
+        Step("describe a missing subscription", f"{SERVER} --describe --name tools-none"),
+        Step("list subscriptions", f"{SERVER} --list"),
+        Step("delete a subscription", f"{SERVER} --delete --name tools-m"),
         Step("list after the deletion", f"{SERVER} --list", settles=True),
-        Step("delete a missing one", f"{SERVER} --delete --name tools-none"),
+        Step("delete a missing subscription", f"{SERVER} --delete --name tools-none"),
         Step(
-            "alter with a new name", f"{SERVER} --alter --generate-name --interval 5000", patterns=("generated name",)
+            "create a subscription with a generated name",
+            f"{SERVER} --alter --generate-name --interval 5000",
+            patterns=("generated name",),
         ),
-        Step("describe one with a new name", f"{SERVER} --describe", patterns=("generated name",), settles=True),
+        Step(
+            "describe the subscription with a generated name",
+            f"{SERVER} --describe",
+            patterns=("generated name",),
+            settles=True,
+        ),
     ),
 )
 _BATCH = ("time",)
