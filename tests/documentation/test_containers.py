@@ -48,7 +48,7 @@ def test_documented_docker_commands_publish_the_ports_of_their_brokers() -> None
         assert ports == f"{published}:{published}"
 
 
-def test_documented_container_services_set_only_settings_and_publish_an_advertised_port() -> None:
+def test_documented_container_services_publish_ports_that_they_advertise() -> None:
     services = [yaml.safe_load(block.text)["services"]["kafka"] for block in examples("yaml")]
     assert len(services) == 2
     for service in services:

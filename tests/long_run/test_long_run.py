@@ -202,11 +202,11 @@ def test_long_test_run_page_counts_the_results_that_are_outdated_by_a_code_chang
 ) -> None:
     monkeypatch.setattr("tests.long_run.page.commit", lambda: "fed9876")
     path = tmp_path / "page.md"
-    one, two = NAMES[:2]
-    results = {one: result(one), two: result(two, at=ELSEWHERE)}
-    write_page([one, two], results, HERE, path)
+    first, second = NAMES[:2]
+    results = {first: result(first), second: result(second, at=ELSEWHERE)}
+    write_page([first, second], results, HERE, path)
     assert "1 of 2 parts had no result for the code of this commit" in path.read_text()
-    write_page([one, two], {**results, two: result(two)}, HERE, path)
+    write_page([first, second], {**results, second: result(second)}, HERE, path)
     assert "All 2 parts have a result for the code of fed9876, at which" in path.read_text()
 
 
