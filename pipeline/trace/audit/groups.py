@@ -282,8 +282,8 @@ def fenced_commits(tables: Tables) -> DataFrame:
     """Check that no commit of a fenced member is accepted. Returns one row per accepted commit of a member.
 
     A member is fenced after it left the group, after a response with UNKNOWN_MEMBER_ID, after another member took over its group instance id, and
-    when its classic group has a newer generation. A member that joins again is no longer fenced. In a consumer group, a commit with an older epoch is
-    accepted only for a partition that the member still owns (4.2, KIP-1251).
+    when its classic group has a newer generation. A member that joins again is no longer fenced. In a consumer group, a member is fenced if its
+    commit has an older epoch than the last response to its heartbeats: up to 4.2, brokers accept only the member's present epoch.
 
     Columns: run (the recording), seq (of the commit), group_id, member_id, topic, partition, epoch (the generation or member epoch in the commit),
     fenced_by (why the member is fenced; null if it is not fenced), before_seq (of the request that fenced the member), broken
@@ -346,23 +346,19 @@ def fenced_commits(tables: Tables) -> DataFrame:
     of_epochs = tables.sql(
         """
         WITH points AS (
-            SELECT run, group_id, member_id, seq, ready_ns AS at_ns, 0 AS turn, returned_epoch, assigned, NULL AS topic, NULL AS listed,
-                   NULL AS partition, requested_epoch AS epoch
+            SELECT run, group_id, member_id, seq, ready_ns AS at_ns, 0 AS turn, returned_epoch, NULL AS topic, NULL AS partition,
+                   requested_epoch AS epoch
             FROM {groups} WHERE api = 'ConsumerGroupHeartbeat' AND error = 0
             UNION ALL
-            SELECT c.run, group_id, member_id, seq, begun_ns, 1, NULL, NULL, c.topic, coalesce(n.topic_id, c.topic), partition, requested_epoch
-            FROM {commits} c LEFT JOIN {topic_names} n ON n.run = c.run AND n.name = c.topic
+            SELECT run, group_id, member_id, seq, begun_ns, 1, NULL, topic, partition, requested_epoch FROM {commits}
         ), known AS (
-            SELECT *, last(IF(turn = 0, struct(returned_epoch, seq, at_ns), NULL), true) OVER m AS before,
-                   last(assigned, true) OVER m AS last_assigned
-            FROM points WINDOW m AS (PARTITION BY run, group_id, member_id ORDER BY at_ns, turn)
+            SELECT *, last(IF(turn = 0, struct(returned_epoch, seq, at_ns), NULL), true) OVER (
+                PARTITION BY run, group_id, member_id ORDER BY at_ns, turn) AS before
+            FROM points
         )
-        SELECT run, seq, group_id, member_id, topic, partition, epoch,
-               IF(epoch < before.returned_epoch AND NOT coalesce(
-                   array_contains(try_element_at(from_json(last_assigned, 'map<string, array<int>>'), listed), partition), false), 'epoch', NULL)
-                   AS why,
+        SELECT run, seq, group_id, member_id, topic, partition, epoch, IF(epoch < before.returned_epoch, 'epoch', NULL) AS why,
                before.seq AS before_seq, before.at_ns AS before_ns, at_ns AS then_ns
-        FROM known WHERE turn = 1 AND last_assigned IS NOT NULL
+        FROM known WHERE turn = 1 AND before IS NOT NULL
         """,
         commits=commits,
     )

@@ -240,7 +240,7 @@ def test_audit_notes_the_number_of_faults_left_out_because_trace_entries_are_mis
 
 
 def test_audit_finds_faults_in_groups_of_the_classic_and_consumer_protocol() -> None:
-    assert len(broken_groups.NAMES) == 8 and {"21", "21-moved", "22", "23"} == set().union(
+    assert len(broken_groups.NAMES) == 10 and {"21", "21-moved", "22", "23"} == set().union(
         *(broken.FAULTS[name].must for name in broken_groups.NAMES)
     )
 

@@ -138,6 +138,10 @@ CASES: dict[str, tuple[list[Row], dict[str, int]]] = {
     ),
     "an epoch that has passed, for a partition that the member still has": (
         [beat("a", 0, 1, T0), beat("a", 1, 2), commit("a", 1)],
+        {"23": 1},
+    ),
+    "the present epoch, for a partition that the member lost": (
+        [beat("a", 0, 1, BOTH), beat("a", 1, 2, T0, owned=T0), commit("a", 2, partition=1)],
         {},
     ),
     "an epoch that has passed, for a partition that the member lost": (

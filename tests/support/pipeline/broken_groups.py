@@ -42,25 +42,27 @@ def member(scene: Scene, client_id: str) -> MemoryClient:
 class Classic:
     """A member of the classic group g."""
 
-    def __init__(self, scene: Scene, client_id: str) -> None:
+    def __init__(self, scene: Scene, client_id: str, instance_id: str | None = None) -> None:
         self.scene = scene
         self.client = member(scene, client_id)
         self.member_id = ""
+        self.instance_id = instance_id
 
     def join(self) -> None:
-        """Send JoinGroup, and once more with the member id of the response if there was none before."""
-        if not self.member_id:
+        """Send JoinGroup. A dynamic member without a member id first sends another one, whose response has the id."""
+        if not self.member_id and self.instance_id is None:
             self.member_id = self.client.ask(self._join(), 8).member_id
         self.client.send(self._join(), 8)
 
     def _join(self) -> JoinGroupRequest:
         protocols = [JoinGroupRequestProtocol("range", subscription("t", "other"))]
-        return JoinGroupRequest("g", TIMEOUT_MS, TIMEOUT_MS, self.member_id, None, "consumer", protocols)
+        return JoinGroupRequest("g", TIMEOUT_MS, TIMEOUT_MS, self.member_id, self.instance_id, "consumer", protocols)
 
     def sync(self, generation: int, **assigned: str) -> None:
         """Send SyncGroup. assigned: the one topic of each member, by member id, if this member is the leader."""
         listed = [SyncGroupRequestAssignment(name, assignment({topic: [0]})) for name, topic in assigned.items()]
-        self.client.send(SyncGroupRequest("g", generation, self.member_id, None, "consumer", "range", listed), 5)
+        request = SyncGroupRequest("g", generation, self.member_id, self.instance_id, "consumer", "range", listed)
+        self.client.send(request, 5)
 
     def heartbeat(self, generation: int) -> int:
         return int(self.client.ask(HeartbeatRequest("g", generation, self.member_id), 4).error_code)
@@ -69,13 +71,15 @@ class Classic:
         self.client.ask(LeaveGroupRequest("g", members=[MemberIdentity(self.member_id)]), 5)
 
     def commit(self, generation: int, version: int = 8) -> None:
-        commit(self.scene, self.client, self.member_id, generation, version)
+        commit(self.scene, self.client, self.member_id, generation, version, self.instance_id)
 
 
-def commit(scene: Scene, client: MemoryClient, member_id: str, epoch: int, version: int) -> None:
+def commit(
+    scene: Scene, client: MemoryClient, member_id: str, epoch: int, version: int, instance_id: str | None = None
+) -> None:
     """Commit an offset, which takes as long as its replication."""
     topic = OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 5)])
-    client.send(OffsetCommitRequest("g", epoch, member_id, topics=[topic]), version)
+    client.send(OffsetCommitRequest("g", epoch, member_id, instance_id, topics=[topic]), version)
     scene.cluster.advance(10)
 
 
@@ -136,6 +140,23 @@ def leaves_and_commits(scene: Scene) -> None:
     target.commit(1)
 
 
+def restarts_and_commits(scene: Scene) -> None:
+    """Let two processes of a static member join one after the other, and both commit."""
+    target, restarted = Classic(scene, TARGET, "i"), Classic(scene, "restarted", "i")
+    target.join()
+    scene.cluster.advance(JOIN_MS)
+    target.member_id = target.client.answers[-1].message.member_id
+    target.sync(1, **{target.member_id: "t"})
+    scene.cluster.advance(10)
+    target.commit(1)
+    restarted.join()
+    scene.cluster.advance(10)
+    restarted.member_id = restarted.client.answers[-1].message.member_id
+    assert restarted.member_id != target.member_id
+    restarted.commit(1)
+    target.commit(1)
+
+
 class Consumer:
     """A member of the consumer group g (KIP-848)."""
 
@@ -184,6 +205,18 @@ def leaves_a_consumer_group_and_commits(scene: Scene) -> None:
     epoch = target.epoch
     commit(scene, target.client, TARGET, epoch, 9)
     target.beat(epoch=-1)
+    commit(scene, target.client, TARGET, epoch, 9)
+
+
+def commits_with_an_old_epoch(scene: Scene) -> None:
+    good, target = Consumer(scene, "good"), Consumer(scene, TARGET)
+    target.beat(joins=True)
+    epoch = target.epoch
+    commit(scene, target.client, TARGET, epoch, 9)
+    good.beat(joins=True)
+    target.beat(target.assigned[0])
+    target.beat(target.assigned[0])
+    assert target.epoch > epoch
     commit(scene, target.client, TARGET, epoch, 9)
 
 
@@ -264,6 +297,20 @@ def commit_after_leaving_accepted(patch: Patch) -> None:
 
 @fault(leaves_a_consumer_group_and_commits, "23")
 def commit_after_leaving_a_consumer_group_accepted(patch: Patch) -> None:
+    patch.setattr(commits, "_refusal_of_consumer", lambda *_, **__: 0)
+
+
+@fault(restarts_and_commits, "23")
+def commit_of_a_replaced_static_member_accepted(patch: Patch) -> None:
+    def commit(original: Any, self: Any, group: str, generation: int, member: str, *rest: Any, **named: Any) -> None:
+        [present] = self._groups.get_any(group).members
+        original(self, group, generation, present, *rest, **named)
+
+    wrapped(patch, commits.Commits, "commit", commit)
+
+
+@fault(commits_with_an_old_epoch, "23")
+def commit_of_an_old_member_epoch_accepted(patch: Patch) -> None:
     patch.setattr(commits, "_refusal_of_consumer", lambda *_, **__: 0)
 
 
