@@ -1,7 +1,8 @@
 """Play a conversation about a group of the new protocol on a subject, and return the responses without ids that depend on the subject.
 
 The members of the new protocol choose their ids, so that assignments are the same on each broker. In a conversation with a classic member, whose
-id the broker chooses, only the number of assigned partitions is compared. There is one topic, because assignors order topics by their ids.
+id the broker chooses, only the number of assigned partitions is compared, and not even this number once a member has chosen the assignor `range`:
+`range` gives more partitions to members whose ids come first (GN-40). There is one topic, because assignors order topics by their ids.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ SUBSCRIPTION_VERSION = 1
 FIRST_STATIC_VERSION = 5
 """The first version of JoinGroup with a group instance id."""
 UNKNOWN_MEMBER = 25
+RANGE = "range"
 PARKED_MS = 300
 VISIBLE_MS = 200
 """The time in ms after which the change of a group that was not awaited is visible in DescribeGroups and ListGroups."""
@@ -53,7 +55,7 @@ class GroupPlayer:
         self.epochs: dict[str, int] = {}
         self.assigned: dict[str, dict[str, list[int]]] = {}
         self.instances: dict[str, str | None] = {}
-        self.counts_only = self.has_regexes = False
+        self.counts_only = self.has_range = self.has_regexes = False
         self.member_id, self.generation = "", -1
         self.connection = self.group.connect()
         self.shown = Shown()
@@ -64,6 +66,7 @@ class GroupPlayer:
         if kind.startswith(ADMIN):
             return self.admin.answered(kind, given)
         self.counts_only |= kind.startswith(CLASSIC)
+        self.has_range |= given.get("assignor") == RANGE
         answer = getattr(self, f"_{kind}")(**given)
         self.has_regexes |= bool(given.get("regex"))
         if self.has_regexes and kind in RESOLVING:
@@ -116,6 +119,8 @@ class GroupPlayer:
         return *seen, self._partitions(listed)
 
     def _partitions(self, listed: Any) -> Any:
+        if self.counts_only and self.has_range:
+            return None
         if self.counts_only:
             return sum(len(t.partitions) for t in listed)
         return sorted((self._name(t.topic_id), sorted(t.partitions)) for t in listed)
@@ -240,7 +245,7 @@ class GroupPlayer:
         if response is None:
             return "parked"
         count = self._take_assignment(bytes(response.assignment)) if response.error_code == 0 else None
-        return response.error_code, count
+        return response.error_code, None if self.has_range else count
 
     def _take_assignment(self, data: bytes) -> int:
         """Remember the partitions in the assignment of the classic member, and return their number."""

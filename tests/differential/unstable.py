@@ -4,5 +4,4 @@ from __future__ import annotations
 
 UNSTABLE: dict[tuple[str, str, int], str] = {}
 """Maps (subject, release, seed) to the reason. A difference that is not listed here fails the tests and the long run, because it may be an error
-that occurs only sometimes. Mixed groups show only the sizes of assignments: `range` sorts members by id, and the id of the classic member is random
-(GN-40)."""
+that occurs only sometimes."""
