@@ -311,6 +311,8 @@ def test_list_transactions_filters_by_producer_id_and_by_duration(subject: Subje
     assert listed(producer, producer_id_filters=[producer.producer_id]) == [producer.id]
     assert listed(producer, producer_id_filters=[producer.producer_id + 10_000]) == []
     assert producer.id not in listed(producer, duration_filter=100_000)
+    subject.pass_ms(300)
+    assert producer.id in listed(producer, duration_filter=200)
     assert idle.id in listed(idle, duration_filter=100_000)  # it has no start time, which counts as long ago
     producer.finish(commit=True)
 
