@@ -13,7 +13,7 @@ from kafkaproto.messages.end_txn import EndTxnRequest
 
 OLD_EPOCH, NOT_IN_TRANSACTION, UNKNOWN_MAPPING, CONCURRENT = 47, 48, 49, 51
 ATTEMPTS = 200
-LATEST, EARLIEST = -1, -2
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 
 
 @pytest.mark.rule("TX-27")
@@ -71,6 +71,25 @@ def test_last_stable_offset_is_the_log_start_if_open_transaction_data_is_deleted
     second.finish(commit=not commits_first)
     aborted = (second.producer_id, 3) if commits_first else (first.producer_id, 1)
     assert visible(topic, 3) == (7, 7, [aborted], 294)
+
+
+@pytest.mark.rule("TX-56", "L-6")
+def test_list_offsets_for_read_committed_finds_no_timestamp_in_an_open_transaction(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    topic.fill(batch(timestamp=1000))
+    producer.init()
+    producer.add_once_free(topic, 0)
+    assert producer.send(topic, 0) == (0, 1)
+
+    def found(timestamp: int, isolation: int) -> tuple[int, int]:
+        response = list_offsets(topic, timestamp, 7, isolation=isolation)
+        return response.error_code, response.offset
+
+    assert [found(timestamp, 0) for timestamp in (1000, 1001, MAX_TIMESTAMP)] == [(0, 0), (0, 1), (0, 1)]
+    assert [found(timestamp, 1) for timestamp in (1000, 1001, MAX_TIMESTAMP)] == [(0, 0), (0, -1), (0, -1)]
+    producer.finish(commit=True)
+    ended = [found(timestamp, 1) for timestamp in (1000, 1001, MAX_TIMESTAMP)]
+    assert ended == [(0, 0), (0, 1), (0, 2)]  # the marker has the largest timestamp
 
 
 @pytest.mark.rule("TX-30")
