@@ -30,6 +30,7 @@ from tests.differential.group_admin import (
     served,
 )
 from tests.differential.shown import Shown
+from tests.differential.stored import StoredRecords
 
 MOST_MEMBERS = 3
 SESSION_MS, TIMEOUT_MS = 45_000, 60_000
@@ -132,6 +133,7 @@ class ClassicPlayer:
         self.shown = Shown()
         self.members = [Member(self.group.connect()) for _ in range(MOST_MEMBERS)]
         self.admin = AdminRequests(self.group, self.topics, self.shown, self._identity)
+        self.stored = StoredRecords(self.group, self.shown)
 
     def _identity(self, member: int) -> Identity:
         known = self.members[member]
@@ -145,6 +147,9 @@ class ClassicPlayer:
         else:
             answer = getattr(self, f"_{kind}")(**given)
         return answer, self._completed(given.get("member", -1)) if kind in COMPLETING else []
+
+    def _records(self) -> Any:
+        return self.stored.plain()
 
     # ---- requests of members ---------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from tests.differential.group_admin import FIRST, AdminWriter
 from tests.differential.odd_transactions import OddWriter
 from tests.differential.request_sequences import LOG
 from tests.differential.settings import SettingsWriter
+from tests.differential.stored import RECORDS
 
 Step = tuple[str, dict[str, Any]]
 
@@ -259,4 +260,5 @@ def conversation(about: str, seed: int, release: str) -> Conversation:
     """Return the conversation of a seed. Half of the seeds about groups give groups with classic members only."""
     kinds = PLAYED[about]
     kind = kinds[seed % len(kinds)]
-    return Conversation(kind, release, WRITERS[kind](seed, release).write())
+    last = (RECORDS,) if kind in (GROUPS, CLASSIC_GROUPS) else ()
+    return Conversation(kind, release, WRITERS[kind](seed, release).write() + last)

@@ -28,6 +28,7 @@ from kafkaproto.messages.sync_group import SyncGroupRequest
 from tests.differential.conversations import CLASSIC, Step
 from tests.differential.group_admin import ADMIN, FIRST, AdminRequests, Identity
 from tests.differential.shown import Shown
+from tests.differential.stored import StoredRecords
 
 TIMEOUT_MS, SESSION_MS = 60_000, 45_000
 RESOLVED_MS = 200
@@ -60,6 +61,7 @@ class GroupPlayer:
         self.connection = self.group.connect()
         self.shown = Shown()
         self.admin = AdminRequests(self.group, {FIRST: self.group.topic}, self.shown, self._identity)
+        self.stored = StoredRecords(self.group, self.shown)
 
     def answered(self, step: Step) -> Any:
         kind, given = step
@@ -99,6 +101,8 @@ class GroupPlayer:
         subscription: dict[str, Any] = {"names": None if names is None else [first for _ in names]}
         if regex is not None:
             subscription["subscribed_topic_regex"] = patterns[regex]
+            if regex not in ("", "first"):
+                self.stored.patterns[patterns[regex]] = f"regex {regex}"
         return subscription
 
     def _owned(self, member: str, owned: str) -> dict[str, list[int]] | None:
@@ -169,6 +173,10 @@ class GroupPlayer:
         topics = [OffsetCommitRequestTopic(self.topics[0].name, partitions=[OffsetCommitRequestPartition(0, 5)])]
         request = OffsetCommitRequest(self.group.id, number, "" if epoch == "no member" else member, topics=topics)
         return self.group.ask(request, version).topics[0].partitions[0].error_code
+
+    def _records(self) -> Any:
+        """Return the records that the group has written, or None if the random id of a classic member decides what they contain."""
+        return None if self.counts_only else self.stored.plain()
 
     def _describe(self) -> Any:
         group = self.group.described()
