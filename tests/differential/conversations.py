@@ -256,9 +256,13 @@ PLAYED = {
 """Maps what clusters are for to what conversations on them are about."""
 
 
+STORED = (TRANSACTIONS, GROUPS, CLASSIC_GROUPS)
+"""Conversations that end with a comparison of the records that coordinators have written."""
+
+
 def conversation(about: str, seed: int, release: str) -> Conversation:
     """Return the conversation of a seed. Half of the seeds about groups give groups with classic members only."""
     kinds = PLAYED[about]
     kind = kinds[seed % len(kinds)]
-    last = (RECORDS,) if kind in (GROUPS, CLASSIC_GROUPS) else ()
+    last = (RECORDS,) if kind in STORED else ()
     return Conversation(kind, release, WRITERS[kind](seed, release).write() + last)

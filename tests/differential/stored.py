@@ -11,7 +11,7 @@ from kafkaproto.conformance.groups import Group
 from tests.differential.shown import Shown
 
 RECORDS: tuple[str, dict[str, Any]] = ("records", {})
-"""The last step of a conversation about a group: the records that the coordinator has written."""
+"""The last step of a conversation: the records that the coordinator has written."""
 LEFT_OUT = {
     "commit_timestamp": "a time of the broker's clock",
     "expire_timestamp": "like the field above",

@@ -13,6 +13,7 @@ from typing import Any
 from kafkaproto.conformance.groups import Group
 from kafkaproto.conformance.scene import Topic, list_offsets, new_topic
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.transaction_log import logged
 from kafkaproto.conformance.transactions import Producer
 from kafkaproto.conformance.wire import batch, fetch, produce
 from kafkaproto.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -49,7 +50,14 @@ LEFT_OUT = {"throttle_time_ms", "unknown_tagged_fields"}
 """Fields that are not compared: time, and tagged fields, of which none are known."""
 PRODUCER_ID = re.compile(r"(?i)\b(producer(?: ?id)?[ =:]+)(\d+)")
 """A producer id in a text."""
-TIMES = {"transaction_start_time_ms", "last_timestamp", "log_append_time_ms"}
+PRODUCER_IDS = {"producer_id", "previous_producer_id", "next_producer_id"}
+TIMES = {
+    "transaction_start_time_ms",
+    "last_timestamp",
+    "log_append_time_ms",
+    "transaction_last_update_timestamp_ms",
+    "transaction_start_timestamp_ms",
+}
 """Fields of which only the sign is compared."""
 
 
@@ -271,6 +279,10 @@ class TransactionPlayer:
         errors = [(error.batch_index, self.plain(error.batch_index_error_message)) for error in response.record_errors]
         return response.error_code, response.base_offset, self.plain(response.error_message), errors
 
+    def _records(self) -> Any:
+        """Return (version, value) of each record that the coordinators have written for the producers."""
+        return [[(entry.version, self.plain(entry.value)) for entry in logged(producer)] for producer in self.producers]
+
     def plain(self, value: Any) -> Any:
         if is_dataclass(value):
             return {f.name: part for f in fields(value) for part in self._of_field(f.name, getattr(value, f.name))}
@@ -284,7 +296,9 @@ class TransactionPlayer:
     def _of_field(self, name: str, value: Any) -> Iterator[Any]:
         if name in TIMES:
             yield "a time" if value > 0 else value
-        elif name == "producer_id":
+        elif name in PRODUCER_IDS:
             yield self.number(value)
+        elif name == "transaction_partitions" and value is not None:  # in the order of a hash table in Kafka
+            yield sorted((self.plain(listed.topic), sorted(listed.partition_ids)) for listed in value)
         elif name not in LEFT_OUT:
             yield self.plain(value)
