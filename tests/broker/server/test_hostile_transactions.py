@@ -45,7 +45,7 @@ from tests.support.wire import batch, fetch, flat, produce, produced
 ID, OTHER, TOPIC = "id", "other", "t"
 FIRST_BATCHED = 4
 """The first version of AddPartitionsToTxn with several transactions."""
-UNKNOWN_TOPIC, UNKNOWN_ID = 3, 105
+UNKNOWN_TOPIC, UNKNOWN_MAPPING, UNKNOWN_ID = 3, 49, 105
 MANY = 5_000
 
 
@@ -151,6 +151,10 @@ def large_requests() -> Iterator[tuple[Any, int, set[int]]]:
     names = [f"id-{i}" for i in range(MANY)]
     topics = [AddPartitionsToTxnTopic(TOPIC, indexes)]
     yield AddPartitionsToTxnRequest([], ID, 7, 1, topics), 3, {0, UNKNOWN_TOPIC}
+    verified = [
+        AddPartitionsToTxnTransaction(name, 7, 1, True, [AddPartitionsToTxnTopic(TOPIC, [0])]) for name in names
+    ]
+    yield AddPartitionsToTxnRequest(verified), 4, {0, UNKNOWN_MAPPING}
     offsets = [TxnOffsetCommitRequestPartition(i, 1, 0, "x" * 100) for i in indexes]
     committed = [TxnOffsetCommitRequestTopic(TOPIC, offsets)]
     yield TxnOffsetCommitRequest(ID, "group", 7, 1, topics=committed), 3, {UNKNOWN_TOPIC}
@@ -164,7 +168,10 @@ def large_requests() -> Iterator[tuple[Any, int, set[int]]]:
 def errors_in(message: Any) -> set[int]:
     """Return all error codes of a response."""
     errors = {getattr(message, name) for name in ("error_code", "partition_error_code") if hasattr(message, name)}
-    lists = "results_by_topic_v3_and_below results_by_partition transaction_states topics partitions markers"
+    lists = (
+        "results_by_topic_v3_and_below results_by_transaction topic_results results_by_partition transaction_states topics "
+        "partitions markers"
+    )
     for items in lists.split():
         for item in getattr(message, items, None) or ():
             errors |= errors_in(item)

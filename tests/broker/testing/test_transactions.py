@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -218,3 +219,23 @@ def test_failure_of_fence_producer_after_the_method_has_returned_is_logged(
     begin, reason = "the test's call fence_producer('shop') had no effect", "failed with COORDINATOR_NOT_AVAILABLE"
     texts = [line.getMessage() for line in caplog.records]
     assert any(text.startswith(begin) and reason in text for text in texts), texts
+
+
+def test_wait_for_returns_once_offsets_or_the_epoch_of_a_transaction_have_changed() -> None:
+    """The condition of `wait_for` may read everything that the test API shows about transactions, not only their state."""
+    with cluster(topics={"orders": 2}, clock="system") as c:
+        producer, _ = begun(c)
+        group = Group(producer.subject)
+        assert producer.add_offsets(group) == 0
+        later: list[tuple[Callable[[], object], Callable[[], object]]] = [
+            (lambda: producer.commit_offsets(group, {("orders", 0): 5}), lambda: c.pending_offsets(group.id)),
+            (lambda: producer.end(commit=True), lambda: c.last_stable_offset("orders") == 2),
+            (lambda: c.fence_producer("shop"), lambda: c.transaction("shop").epoch == 1),
+        ]
+        for act, condition in later:
+            assert not condition()
+            acting = threading.Timer(0.2, act)
+            acting.start()
+            c.wait_for(lambda _, condition=condition: condition())  # type: ignore[misc]
+            acting.join()
+            assert condition()
