@@ -123,13 +123,15 @@ def _produce_in_transaction(
         if not isinstance(outcome, Delayed):
             delayed.complete(lambda: outcome, at_ms)
 
+    adds = exchange.api_version >= FIRST_VERSION_THAT_ADDS_PARTITIONS
     verify(
         exchange.node,
         (request.transactional_id or "", *producers.pop()),
         {key: header.base_sequence for key, header in batches.items()},
         exchange.now_ms,
         verified,
-        adds=exchange.api_version >= FIRST_VERSION_THAT_ADDS_PARTITIONS,
+        adds=adds,
+        retries=adds,
     )
     if not is_verified:
         for topic in topics:

@@ -42,13 +42,18 @@ class EndRequest:
 
 @dataclass(frozen=True, slots=True)
 class VerificationRequest:
-    """The partitions that a producer writes to in a transaction. adds: whether to add missing partitions (transaction version 2), not only verify."""
+    """The partitions that a producer writes to in a transaction.
+
+    adds: whether to add missing partitions (transaction version 2), not only verify. retries: whether to repeat the request while the coordinator is
+    completing the producer's previous transaction.
+    """
 
     transactional_id: str
     producer_id: int
     epoch: int
     partitions: Collection[PartitionKey]
     adds: bool
+    retries: bool
 
 
 Verified = Callable[[dict[PartitionKey, int], int], None]

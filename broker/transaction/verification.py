@@ -17,9 +17,9 @@ from kafkaproto.error_codes import ErrorCode
 class Verifier:
     """Verifies or adds the partitions of transactions for the producers of one broker, with the help of the transaction coordinators.
 
-    A request that adds partitions is repeated while the coordinator is completing the producer's previous transaction (TX-31). coordinator_of:
-    returns the coordinator of a transactional id, or raises KafkaError if there is none. retry_ms: returns the pause in ms before a repetition.
-    retry_max_ms: returns the maximum time in ms for which a request is repeated.
+    Requests with `retries` are repeated while the coordinator is completing the producer's previous transaction (TX-31). coordinator_of: returns the
+    coordinator of a transactional id, or raises KafkaError if there is none. retry_ms: returns the pause in ms before a repetition. retry_max_ms:
+    returns the maximum time in ms for which a request is repeated.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class Verifier:
 
         def added(error_code: int, at_ms: int) -> None:
             again_ms = at_ms + self._retry_ms()
-            if error_code == ErrorCode.CONCURRENT_TRANSACTIONS and again_ms <= deadline_ms:
+            is_completing = error_code == ErrorCode.CONCURRENT_TRANSACTIONS
+            if request.retries and is_completing and again_ms <= deadline_ms:
                 self._timers.at(again_ms, lambda later_ms: self._try(request, later_ms, deadline_ms, done))
             else:
                 done(dict.fromkeys(request.partitions, error_code), at_ms)
