@@ -297,11 +297,16 @@ class TransactionParts:
         return None if node is None else node.transactions.markers
 
     def _coordinator_of(self, transactional_id: str) -> TransactionCoordinator:
-        node = None
-        if TRANSACTION_TOPIC in self._shared.controller.image.topics:
-            node = self._running(self.coordinator_id(transactional_id))
-        if node is None:
+        """Return the coordinator of a transactional id, on whichever broker it runs.
+
+        Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if the transaction topic is missing or the partition has no leader, and
+        NETWORK_EXCEPTION (13) if the leader's broker has stopped without a handover (TX-28).
+        """
+        if TRANSACTION_TOPIC not in self._shared.controller.image.topics:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        node = self._running(self.coordinator_id(transactional_id))
+        if node is None:
+            raise KafkaError(ErrorCode.NETWORK_EXCEPTION)
         return node.transactions.coordinator
 
     def _ended(self, key: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:

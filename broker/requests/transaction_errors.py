@@ -1,4 +1,4 @@
-"""Tables of the errors that each version of an API returns for transactions, for all handlers (TX-18, TX-22, TX-28, TX-36, TX-68).
+"""Tables of the errors that each version of an API returns for transactions, for all handlers (TX-18, TX-22, TX-28, TX-36, TX-46, TX-68).
 
 The transaction coordinator and the group coordinator have one error for each situation. Older versions of an API do not define every error; in these
 versions the broker returns another error instead. This module does not depend on wire messages.
@@ -26,7 +26,7 @@ _OLD_EPOCH, _INVALID_STATE, _RETRY = (
     ErrorCode.INVALID_TXN_STATE,
     ErrorCode.NOT_ENOUGH_REPLICAS,
 )
-_UNAVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
+_UNAVAILABLE, _LOADING = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 TABLE: dict[int, dict[int, Replacement]] = {
     ApiKey.INIT_PRODUCER_ID: {ErrorCode.PRODUCER_FENCED: Replacement(4, _OLD_EPOCH)},
@@ -37,6 +37,7 @@ TABLE: dict[int, dict[int, Replacement]] = {
         ErrorCode.PRODUCER_FENCED: Replacement(NEVER, _OLD_EPOCH),
         ErrorCode.TRANSACTION_ABORTABLE: Replacement(11, _INVALID_STATE),
         ErrorCode.CONCURRENT_TRANSACTIONS: Replacement(12, _RETRY),
+        ErrorCode.NETWORK_EXCEPTION: Replacement(NEVER, _RETRY),
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Replacement(NEVER, _RETRY),
         ErrorCode.COORDINATOR_NOT_AVAILABLE: Replacement(NEVER, _RETRY),
         ErrorCode.NOT_COORDINATOR: Replacement(NEVER, _RETRY),
@@ -44,19 +45,18 @@ TABLE: dict[int, dict[int, Replacement]] = {
     ApiKey.TXN_OFFSET_COMMIT: {
         ErrorCode.PRODUCER_FENCED: Replacement(NEVER, _OLD_EPOCH),
         ErrorCode.TRANSACTION_ABORTABLE: Replacement(4, _INVALID_STATE),
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Replacement(NEVER, _UNAVAILABLE),
-        ErrorCode.COORDINATOR_NOT_AVAILABLE: Replacement(NEVER, _UNAVAILABLE),
-        ErrorCode.NOT_COORDINATOR: Replacement(NEVER, _UNAVAILABLE),
+        ErrorCode.NETWORK_EXCEPTION: Replacement(NEVER, _LOADING),
     },
 }
 """Maps an API and an error of the transaction coordinator to a `Replacement`: the error that some or all versions of the API return instead.
 
-For example, Produce returns NOT_ENOUGH_REPLICAS (19) while the coordinator is loading, because producers then send the batch again.
+For example, Produce returns NOT_ENOUGH_REPLICAS (19) while the coordinator is loading, because producers then send the batch again. A TxnOffsetCommit
+error is then replaced as `GROUP_TABLE` says.
 """
 
 
 GROUP_TABLE: dict[int, dict[int, Replacement]] = {
-    ApiKey.TXN_OFFSET_COMMIT: {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Replacement(2, _UNAVAILABLE)},
+    ApiKey.TXN_OFFSET_COMMIT: {_LOADING: Replacement(2, _UNAVAILABLE)},
 }
 """Maps an API and an error of the group coordinator to a `Replacement`: the error that older versions of the API return instead."""
 

@@ -43,8 +43,8 @@ def verify(
 
     A partition that this broker does not lead gets error NOT_LEADER_OR_FOLLOWER (6). producer: (transactional id, producer id, epoch). sequences:
     maps each partition, which must exist, to the first sequence number of its batch. adds: True if the producer uses transaction version 2, so that
-    missing partitions are added; False to check only. retries: whether to repeat the request to the coordinator for a short time while it is completing
-    the producer's previous transaction (TX-31). done: a function that is called with the result and the current time (ms), at once or when the
+    missing partitions are added; False to check only. retries: whether to repeat the request to the coordinator while it is completing the producer's
+    previous transaction (TX-31). done: a function that is called with the result and the current time (ms), at once or when the
     coordinator has responded. `done` is not called if the broker stops before the response.
     """
     transactional_id, producer_id, epoch = producer

@@ -1,4 +1,6 @@
-"""Loading of transactional ids whose records are damaged or have a newer format (TX-4), and of a group with an open transaction (TX-46)."""
+"""Loading of transactional ids whose records are damaged or have a newer format (TX-4), and of groups and transactions whose offsets are committed
+(TX-46).
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,15 @@ from kafkaproto.broker.transaction.records import Entry, entry
 from kafkaproto.broker.transaction.store import Done, TransactionStore
 from kafkaproto.broker.transaction.transaction import Transaction, TransactionData, TransactionState
 from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
+from kafkaproto.conformance.scene import Topic
+from kafkaproto.conformance.transactions import Producer
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.support.broker.transaction_bench import TransactionBench
+from tests.support.broker.transaction_bench import TRANSACTIONS, TransactionBench
 from tests.support.conformance.virtual import BROKERS
 from tests.support.scene import elect
 
@@ -33,6 +37,18 @@ DAMAGED = {
     "newer kind of key": (b"\x00\x63good", GOOD[1]),
     "state that is never stored": entry("bad", TransactionData(8, 60_000, 1_000, TransactionState.DEAD), 0),
 }
+
+
+def commit_request(producer: Producer, group: Group, topic: Topic) -> TxnOffsetCommitRequest:
+    """Return a request that commits offset 1 of partition 0."""
+    offsets = [TxnOffsetCommitRequestTopic(topic.name, [TxnOffsetCommitRequestPartition(0, 1)])]
+    return TxnOffsetCommitRequest(producer.id, group.id, producer.producer_id, producer.epoch, topics=offsets)
+
+
+def commit_errors(bench: TransactionBench, request: TxnOffsetCommitRequest, versions: int, broker_id: int) -> list[int]:
+    """Send a request in all versions below `versions` to a broker. Returns the error of its partition for each version."""
+    responses = [bench.ask_once(request, version, broker_id) for version in range(versions)]
+    return [response.topics[0].partitions[0].error_code for response in responses]
 
 
 class _Log:
@@ -68,6 +84,27 @@ def test_damaged_transaction_record_is_logged_and_other_transactions_are_loaded(
     assert message.startswith("__transaction_state-0: the record at offset 0 is skipped: ")
 
 
+@pytest.mark.rule("TX-46", "TX-68")
+@pytest.mark.parametrize(("release", "versions"), [("3.9", 5), ("4.2", 6)])
+def test_txn_offset_commit_gets_a_retriable_error_while_the_transaction_is_loaded(release: str, versions: int) -> None:
+    bench = TransactionBench({"kafkaproto.transaction.load.ms": str(LOAD_MS)}, newer=release == "4.2")
+    topic = bench.topic()
+    producer = bench.begin(topic)
+    group = Group(bench)
+    while group.coordinator() == producer.coordinator():
+        group = Group(bench)
+    assert producer.add_offsets(group) == 0
+    request = commit_request(producer, group, topic)
+    state = bench.state_partition(producer)
+    elect(bench.cluster, next(replica for replica in state.isr if replica != state.leader), TRANSACTIONS, state.index)
+    assert commit_errors(bench, request, versions, group.coordinator()) == [UNAVAILABLE] * 2 + [LOADING] * (
+        versions - 2
+    )
+    bench.pass_ms(LOAD_MS)
+    assert commit_errors(bench, request, versions, group.coordinator()) == [0] * versions
+    bench.stop()
+
+
 @pytest.mark.rule("GC-9", "TX-46")
 @pytest.mark.parametrize(("release", "settings", "versions"), [("3.9", {}, 5), ("3.9", IN_JAVA, 5), ("4.2", {}, 6)])
 def test_txn_offset_commit_gets_a_retriable_error_while_the_group_is_loaded(
@@ -79,11 +116,8 @@ def test_txn_offset_commit_gets_a_retriable_error_while_the_group_is_loaded(
     assert producer.add_offsets(group) == 0
     coordinator = (group.coordinator() + 1) % BROKERS
     elect(bench.cluster, coordinator, OFFSETS_TOPIC, group.index)
-    request = TxnOffsetCommitRequest(producer.id, group.id, producer.producer_id, producer.epoch)
-    request.topics = [TxnOffsetCommitRequestTopic(topic.name, [TxnOffsetCommitRequestPartition(0, 1)])]
-    responses = [bench.ask_once(request, version, coordinator) for version in range(versions)]
-    errors = [response.topics[0].partitions[0].error_code for response in responses]
-    assert errors == [UNAVAILABLE] * 2 + [LOADING] * (versions - 2)
+    request = commit_request(producer, group, topic)
+    assert commit_errors(bench, request, versions, coordinator) == [UNAVAILABLE] * 2 + [LOADING] * (versions - 2)
     bench.pass_ms(LOAD_MS)
     assert bench.ask_once(request, 3, coordinator).topics[0].partitions[0].error_code == 0
     bench.stop()
