@@ -217,17 +217,6 @@ class TransactionParts:
             self.coordinator_id(transactional_id)
         return self.coordinator
 
-    def offsets_partition_of(self, group_id: str) -> tuple[str, int]:
-        """Return the partition of the offsets topic that stores a group, as (topic, index). Creates the topic if it is missing.
-
-        Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails.
-        """
-        self._shared.coordinator_of(group_id)
-        node = self._running(self._replicas.broker_id)
-        if node is None:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return OFFSETS_TOPIC, node.groups.ownership.partition_of(group_id)
-
     def coordinate(self) -> None:
         """Make this broker the coordinator of exactly the transactional ids whose partition of the transaction topic it leads (TX-1)."""
         topic = self._shared.controller.image.topics.get(TRANSACTION_TOPIC)

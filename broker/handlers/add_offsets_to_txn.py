@@ -1,7 +1,7 @@
 """AddOffsetsToTxn (key 25, versions 0-4): add the offsets of a group to the transaction of a producer.
 
 v2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 changes no layout.
-Behaviour: the partition of `__consumer_offsets` that stores the group is added to the transaction (TX-24).
+Behaviour: the partition of `__consumer_offsets` that stores the group is added to the transaction, even if the topic does not exist yet (TX-24).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ def _failed(exchange: Exchange, request: AddOffsetsToTxnRequest, error_code: int
 def add_offsets_to_txn(exchange: Exchange, request: AddOffsetsToTxnRequest) -> Reply | Delayed:
     node = exchange.node
     try:
-        key = node.transactions.offsets_partition_of(request.group_id)
         coordinator = node.transactions.find_coordinator(request.transactional_id)
     except KafkaError as error:
         return _failed(exchange, request, error.error_code)
@@ -34,7 +33,8 @@ def add_offsets_to_txn(exchange: Exchange, request: AddOffsetsToTxnRequest) -> R
         error_code = error_for(exchange.api_key, exchange.api_version, error_code)
         delayed.complete(lambda: _failed(exchange, request, error_code), at_ms)
 
+    partitions = [node.offsets_partition_of(request.group_id)]
     coordinator.add_partitions(
-        request.transactional_id, request.producer_id, request.producer_epoch, [key], exchange.now_ms, added
+        request.transactional_id, request.producer_id, request.producer_epoch, partitions, exchange.now_ms, added
     )
     return delayed

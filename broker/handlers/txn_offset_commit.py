@@ -71,7 +71,7 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
         else:
             _commit(exchange, request, offsets, at_ms, reply)
 
-    key = node.transactions.offsets_partition_of(request.group_id)
+    key = node.offsets_partition_of(request.group_id)
     node.groups.commits.transactional.prepare(request.group_id, exchange.now_ms)
     verify(
         node,
