@@ -6,7 +6,7 @@ This module does not depend on wire messages. Corresponds to the offset half of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
@@ -138,7 +138,7 @@ class Commits:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return _check_epoch(member, member_epoch)
 
-    def unstable(self, group_id: str) -> frozenset[PartitionKey]:
+    def unstable(self, group_id: str) -> Collection[PartitionKey]:
         """Return the partitions of a group for which an OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT (GO-29).
 
         These are the partitions with a commit in an open transaction. With Kafka's old group coordinator, partitions with a commit that is not
@@ -146,8 +146,8 @@ class Commits:
         """
         group = self._groups.get_any(group_id)
         if group is None:
-            return frozenset()
-        return frozenset(group.pending_offsets.partitions() if self._storage.is_new_coordinator else group.writing)
+            return ()
+        return group.pending_offsets.partitions() if self._storage.is_new_coordinator else group.writing
 
     def await_stable(self, group_id: str, now_ms: int, done: Callable[[int, int], None]) -> None:
         """Call `done` with an error code and the current time (ms) when all earlier changes in the group's partition are replicated (GO-29).

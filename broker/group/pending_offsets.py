@@ -118,9 +118,12 @@ class PendingOffsets:
                 {key: offset for key, (number, offset) in offsets if number > self._replaced.get(key, 0)},
             )
 
-    def partitions(self) -> list[PartitionKey]:
-        """Return the partitions with pending offsets. A partition is repeated for each producer that has a pending offset for it."""
-        return [key for key, producers in self._producers.items() for _ in range(producers)]
+    def partitions(self) -> Mapping[PartitionKey, int]:
+        """Return the partitions with pending offsets, each with the number of producers that have a pending offset for it.
+
+        The mapping changes with the pending offsets.
+        """
+        return self._producers
 
 
 class PendingGroups:

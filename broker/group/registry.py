@@ -234,7 +234,7 @@ class Registry:
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)
         gone = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
-        pending = [key for key in group.pending_offsets.partitions() if key in keys]
+        pending = {key: count for key, count in group.pending_offsets.partitions().items() if key in keys}
         group.writing.subtract(pending)
         ends = _is_unused(group) and (is_check if is_new else not group.pending_offsets)
         group.writing.update(pending)

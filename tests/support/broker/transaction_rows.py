@@ -1,6 +1,7 @@
 """Benchmark rows whose instructions are counted: requests of one transactional producer beside a number of open transactions.
 
-The open transactions have the same coordinator and a record in the same partition. The program is run in place of
+The open transactions have the same coordinator and a record in the same partition. ListTransactions has no row: it reads every transaction, so its
+work grows with their number. The program is run in place of
 `benchmarks/ab/workload.py`, with these rows: `python -P transaction_rows.py ROW...` prints one JSON object per row.
 """
 
@@ -20,11 +21,15 @@ from kafkaproto.broker.transaction.transaction import Transaction, TransactionDa
 from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, TXN_OFFSET_COMMIT = 22, 24, 25, 26, 28
+OFFSET_FETCH, DESCRIBE_TRANSACTIONS = 9, 65
 PRODUCE_VERSION, OLD_VERSION = 11, 3
 INIT_VERSION, PRODUCE_THAT_ADDS, END_THAT_BUMPS = 4, 12, 5
+FETCH_OF_GROUPS, DESCRIBE_VERSION = 8, 0
 TOPIC, TRANSACTIONS, ID, GROUP = "t", "__transaction_state", "counted", "g"
 FEW, MANY = 10, 1000
 PARTITIONS = 200
+UNSTABLE = 88
+"""UNSTABLE_OFFSET_COMMIT: the error of a partition with pending offsets."""
 TIMEOUT_MS = 900_000
 FIRST_IDLE_PRODUCER = 1_000_000
 CONFIG = {
@@ -262,15 +267,7 @@ def init_producer_id(idle: int) -> Work:
     """Return the row of InitProducerId, which raises the epoch of the transactional id each time."""
     scene = Scene(idle)
     init = message("init_producer_id", "InitProducerIdRequest", transactional_id=ID, transaction_timeout_ms=TIMEOUT_MS)
-    frame = scene.peer.frame(init, INIT_VERSION)
-    return Work(
-        scene.peer,
-        INIT_PRODUCER_ID,
-        INIT_VERSION,
-        iter(lambda: frame, None),
-        scene.peer.exchange,
-        workload.unthrottled,
-    )
+    return repeated(scene, init, INIT_PRODUCER_ID, INIT_VERSION)
 
 
 def read_committed(idle: int) -> Work:
@@ -301,6 +298,34 @@ def offset_commit(idle: int) -> Work:
     return workload.again(scene.peer, request, workload.OFFSET_COMMIT)
 
 
+def stable_offset_fetch(idle: int, *, release_name: str) -> Work:
+    """Return the row of OffsetFetch that requires stable offsets, in a group in which the open transactions have pending offsets.
+
+    release_name: the Kafka release that the broker emulates; it decides which group coordinator the broker emulates.
+    """
+    scene = Scene(idle, release_name=release_name)
+    scene.commit_pending_offsets(idle, own_groups=False)
+    topic = message("offset_fetch", "OffsetFetchRequestTopics", name=TOPIC, partition_indexes=[0])
+    group = message("offset_fetch", "OffsetFetchRequestGroup", group_id=GROUP, topics=[topic])
+    request = message("offset_fetch", "OffsetFetchRequest", groups=[group], require_stable=True)
+    [fetched] = scene.peer.ask(request, OFFSET_FETCH, FETCH_OF_GROUPS).groups
+    if fetched.topics[0].partitions[0].error_code != UNSTABLE:
+        raise workload.WorkloadError(f"the offset is not pending: {fetched}")
+    return repeated(scene, request, OFFSET_FETCH, FETCH_OF_GROUPS)
+
+
+def describe_transactions(idle: int) -> Work:
+    """Return the row of DescribeTransactions for one transactional id."""
+    request = message("describe_transactions", "DescribeTransactionsRequest", transactional_ids=[ID])
+    return repeated(Scene(idle), request, DESCRIBE_TRANSACTIONS, DESCRIBE_VERSION)
+
+
+def repeated(scene: Scene, request: Any, key: int, version: int) -> Work:
+    """Return a row that sends the same request again and again. key, version: its API key and version."""
+    frame = scene.peer.frame(request, version)
+    return Work(scene.peer, key, version, iter(lambda: frame, None), scene.peer.exchange, workload.unthrottled)
+
+
 PREPARED: dict[str, Callable[[int], Work]] = {
     "Produce": produce,
     "AddPartitionsToTxn": add_partitions,
@@ -311,6 +336,9 @@ PREPARED: dict[str, Callable[[int], Work]] = {
     "a transaction with offsets of one group": partial(offsets_in_transactions, own_groups=False),
     "a transaction with offsets beside other groups": partial(offsets_in_transactions, own_groups=True),
     "OffsetCommit": offset_commit,
+    "OffsetFetch of stable offsets in 3.9": partial(stable_offset_fetch, release_name="3.9"),
+    "OffsetFetch of stable offsets in 4.2": partial(stable_offset_fetch, release_name="4.2"),
+    "DescribeTransactions": describe_transactions,
 }
 
 
