@@ -17,7 +17,7 @@ from kafkaproto.broker.testing.records import leader_of
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
 from kafkaproto.broker.transaction.changes import Cause
 from kafkaproto.broker.transaction.operations import EndRequest, ProducerResult
-from kafkaproto.broker.transaction.transaction import Transaction, TransactionState
+from kafkaproto.broker.transaction.transaction import ENDING, Transaction, TransactionState
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
 
@@ -229,8 +229,8 @@ class _Result:
     """Receives the coordinator's reply to a change that a test makes to a transactional id, such as an abort, and reports its error.
 
     It is both a context manager and the `reply` function: `with _Result(...) as result` makes the change in its block, and passes `result` as
-    `reply`. The start of the block raises KafkaError CONCURRENT_TRANSACTIONS (51) if an earlier change is not replicated yet. The end raises
-    KafkaError if the coordinator has replied with an error. An error in a later reply is logged as a warning.
+    `reply`. The start of the block raises KafkaError CONCURRENT_TRANSACTIONS (51) if the last transaction is being completed, or if an earlier change
+    is not replicated yet. The end raises KafkaError if the coordinator has replied with an error. An error in a later reply is logged as a warning.
 
     method: the name of the test's method that makes the change, for messages.
     """
@@ -238,11 +238,19 @@ class _Result:
     def __init__(self, transaction: Transaction, method: str) -> None:
         self._id = transaction.transactional_id
         self._method = method
+        self._state = transaction.data.state
         self._is_pending = transaction.pending is not None
         self._has_returned = False
         self._error_code = 0
 
     def __enter__(self) -> _Result:
+        if self._state in ENDING:
+            complete = self._state.label.replace("Prepare", "Complete")
+            raise KafkaError(
+                ErrorCode.CONCURRENT_TRANSACTIONS,
+                f"the last transaction of transactional id {self._id!r} is not complete yet (state {self._state.label}); call "
+                f"wait_for_transaction({self._id!r}, {complete!r}) before {self._method}({self._id!r})",
+            )
         if self._is_pending:
             raise KafkaError(
                 ErrorCode.CONCURRENT_TRANSACTIONS,

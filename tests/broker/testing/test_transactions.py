@@ -203,6 +203,19 @@ def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated
     replicated.wait_for_transaction("shop", "CompleteAbort")
 
 
+@pytest.mark.parametrize(("commit", "state"), [(True, "Commit"), (False, "Abort")])
+def test_fence_producer_during_completion_says_which_state_to_wait_for(commit: bool, state: str) -> None:
+    config = {"kafkaproto.transaction.completion.ms": 60_000}
+    with cluster(topics={"orders": 1}, config=config) as c:
+        producer, _ = begun(c)
+        assert producer.end(commit=commit)[0] == 0
+        text = rf"'shop' is not complete yet \(state Prepare{state}\); call wait_for_transaction\('shop', 'Complete{state}'\)"
+        with pytest.raises(KafkaError, match=text) as raised:
+            c.fence_producer("shop")
+        assert raised.value.error_code == ErrorCode.CONCURRENT_TRANSACTIONS
+        assert c.transaction("shop").state == f"Prepare{state}"
+
+
 def test_failure_of_fence_producer_after_the_method_has_returned_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
