@@ -57,26 +57,22 @@ def add_partitions_to_txn(exchange: Exchange, request: AddPartitionsToTxnRequest
             )
         ]
     delayed = Delayed()
-    results: dict[int, Results] = {}
+    results: list[AddPartitionsToTxnResult] = []
 
-    def complete(place: int, listed: Results, at_ms: int) -> None:
-        results[place] = listed
+    def complete(transactional_id: str, listed: Results, at_ms: int) -> None:
+        results.append(AddPartitionsToTxnResult(transactional_id, listed))
         if len(results) == len(transactions):
             delayed.complete(build, at_ms)
 
     def build() -> Reply:
-        listed = [results[place] for place in range(len(transactions))]
         if not is_from_broker:
-            return Reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=listed[0]))
-        named = [
-            AddPartitionsToTxnResult(t.transactional_id, topics) for t, topics in zip(transactions, listed, strict=True)
-        ]
-        return Reply(AddPartitionsToTxnResponse(results_by_transaction=named))
+            return Reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results))
+        return Reply(AddPartitionsToTxnResponse(results_by_transaction=results))
 
     if not transactions:
         return build()
-    for place, transaction in enumerate(transactions):
-        _handle(exchange, transaction, partial(complete, place))
+    for transaction in transactions:
+        _handle(exchange, transaction, partial(complete, transaction.transactional_id))
     return delayed
 
 

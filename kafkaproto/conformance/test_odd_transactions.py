@@ -18,7 +18,7 @@ from kafkaproto.messages.write_txn_markers import WritableTxnMarker, WritableTxn
 from kafkaproto.records.batch import TRANSACTIONAL
 
 UNKNOWN, UNKNOWN_TOPIC, NOT_LEADER, INVALID_ACKS, OLD_EPOCH, BAD_STATE = -1, 3, 6, 21, 47, 48
-UNKNOWN_MAPPING, COORDINATOR_FENCED, NOT_ATTEMPTED, FENCED = 49, 52, 55, 90
+UNKNOWN_MAPPING, COORDINATOR_FENCED, NOT_ATTEMPTED, FENCED, ABORTABLE = 49, 52, 55, 90, 120
 
 
 def _listed(topics: object) -> list[tuple[str, list[tuple[int, int]]]]:
@@ -57,6 +57,45 @@ def test_verify_only_add_partitions_to_txn_returns_a_repeated_partition_once(sub
     transaction = AddPartitionsToTxnTransaction(producer.id, producer.producer_id, producer.epoch, True, topics)
     response = producer.ask(AddPartitionsToTxnRequest([transaction]), 4)
     assert _listed(response.results_by_transaction[0].topic_results) == [(topic.name, [(0, 0)])]
+
+
+@pytest.mark.rule("TX-19", "TX-23", "SN-60")
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("adds_first", [True, False])
+def test_add_partitions_to_txn_adds_and_verifies_for_two_producers_at_once(
+    subject: Subject, version: int, adds_first: bool
+) -> None:
+    """A request as a broker sends it, for two transactional ids with the same coordinator: it adds a partition to one, and verifies the other.
+
+    version: the version of the request. adds_first: whether the transaction that gets a partition is the first in the request.
+    """
+    topic, adding = new_topic(subject, partitions=2), Producer(subject)
+    adding.init()
+    verified = Producer(subject, index=adding.index)
+    verified.init()
+    verified.add_once_free(topic)
+    requested = [
+        AddPartitionsToTxnTransaction(
+            producer.id,
+            producer.producer_id,
+            producer.epoch,
+            producer is verified,
+            [AddPartitionsToTxnTopic(topic.name, indexes)],
+        )
+        for producer, indexes in ((adding, [0]), (verified, [0, 1]))
+    ]
+    response = adding.ask(AddPartitionsToTxnRequest(requested if adds_first else requested[::-1]), version)
+    assert response.error_code == 0
+    errors = {
+        result.transactional_id: {(name, *p) for name, listed in _listed(result.topic_results) for p in listed}
+        for result in response.results_by_transaction
+    }
+    assert errors == {
+        adding.id: {(topic.name, 0, 0)},
+        verified.id: {(topic.name, 0, 0), (topic.name, 1, ABORTABLE)},
+    }
+    assert [(t.topic, t.partitions) for t in adding.describe().topics] == [(topic.name, [0])]
+    assert [(t.topic, t.partitions) for t in verified.describe().topics] == [(topic.name, [0])]
 
 
 @pytest.mark.rule("TX-47")

@@ -11,6 +11,11 @@ from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
 from kafkaproto.conformance.scene import Topic, new_topic, read
 from kafkaproto.conformance.transactions import Producer
 from kafkaproto.conformance.wire import batch, produce
+from kafkaproto.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest
 from kafkaproto.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -83,6 +88,26 @@ def test_batch_whose_verification_began_before_the_commit_marker_is_rejected(new
     producer.finish(commit=True)
     seen = read(topic, 0, isolation=1)
     assert (seen.high_watermark, seen.last_stable_offset) == (2, 2)
+
+
+@pytest.mark.rule("TX-19")
+def test_verified_transaction_is_listed_before_one_whose_change_is_replicated_later(newer: TransactionBench) -> None:
+    topic, adding = newer.topic(), Producer(newer)
+    adding.init()
+    verified = Producer(newer, index=adding.index)
+    verified.init()
+    verified.add_once_free(topic)
+    named = [AddPartitionsToTxnTopic(topic.name, [0])]
+    transactions = [
+        AddPartitionsToTxnTransaction(p.id, p.producer_id, p.epoch, p is verified, named) for p in (adding, verified)
+    ]
+    connection = newer.open(adding.coordinator())
+    held = hold_state(newer, adding)
+    newer.send(connection, AddPartitionsToTxnRequest(transactions), 5)
+    newer.pass_ms(10)
+    release_state(newer, adding, held)
+    results = newer.answer(connection).message.results_by_transaction
+    assert [result.transactional_id for result in results] == [verified.id, adding.id]
 
 
 @pytest.mark.rule("TX-41")
