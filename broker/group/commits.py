@@ -12,7 +12,7 @@ from functools import partial
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
+from kafkaproto.broker.group.offsets import NO_TOPIC_ID, CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.registry import Registry, release
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
@@ -102,13 +102,20 @@ class Commits:
         return OffsetsToStore(offsets, self._rebalance.settings.offset_metadata_max_bytes, checks_each=checks_each)
 
     def fetch(
-        self, group_id: str, partitions: Iterable[PartitionKey] | None, *, require_stable: bool = False
+        self,
+        group_id: str,
+        partitions: Iterable[PartitionKey] | None,
+        topic_ids: Mapping[str, bytes] | None = None,
+        *,
+        require_stable: bool = False,
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        partitions: None for all partitions that have a committed offset. require_stable: True uses the newest state of the group, False the state up
-        to the high watermark, in which a group that was just created may be missing, and a deleted offset may still exist (GC-66). With Kafka's old
-        group coordinator (3.9), commits that are not replicated yet are ignored in both cases.
+        partitions: None for all partitions that have a committed offset. topic_ids: maps the names of topics that the request names by id to their
+        ids. An offset that was committed for another id, because the topic was deleted and created again, is returned as None (GO-34).
+        require_stable: True uses the newest state of the group, False the state up to the high watermark, in which a group that was just created may
+        be missing, and a deleted offset may still exist (GC-66). With Kafka's old group coordinator (3.9), commits that are not replicated yet are
+        ignored in both cases.
         """
         if require_stable:
             group = self._groups.get_any(group_id)
@@ -117,7 +124,12 @@ class Commits:
             offsets = self._groups.visible.offsets(group_id)
         if partitions is None:
             return dict(offsets)
-        return {key: offsets.get(key) for key in partitions}
+        fetched = {key: offsets.get(key) for key in partitions}
+        if topic_ids:
+            for key, committed in fetched.items():
+                if committed is not None and not committed.belongs_to(topic_ids.get(key[0], NO_TOPIC_ID)):
+                    fetched[key] = None
+        return fetched
 
     def refuses_fetch(
         self, group_id: str, member_id: str | None, member_epoch: int, *, require_stable: bool = False

@@ -13,12 +13,15 @@ from kafkaproto.error_codes import ErrorCode
 K = TypeVar("K", bound=str | bytes)
 PartitionKey = tuple[str, int]
 """Identifies a partition: (topic name, partition index)."""
+NO_TOPIC_ID = bytes(16)
+"""The topic id of an offset that was committed by topic name, and of a topic that a request names without an id."""
 
 
 class CommittedOffset(NamedTuple):
     """One committed offset. leader_epoch: -1 if the client did not send it.
 
-    expire_ms: when the offset expires, if the client sent a retention time (OffsetCommit v2 to v4), otherwise None.
+    expire_ms: when the offset expires, if the client sent a retention time (OffsetCommit v2 to v4), otherwise None. topic_id: the id by which the
+    client named the topic (OffsetCommit v10), NO_TOPIC_ID if it named it otherwise.
     """
 
     offset: int
@@ -26,12 +29,21 @@ class CommittedOffset(NamedTuple):
     metadata: str
     committed_ms: int
     expire_ms: int | None = None
+    topic_id: bytes = NO_TOPIC_ID
 
     def is_expired(self, unused_since_ms: int, retention_ms: int, now_ms: int) -> bool:
         """Return whether the offset has expired. unused_since_ms: the time from which the retention time `retention_ms` counts."""
         if self.expire_ms is not None:
             return now_ms >= self.expire_ms
         return now_ms - unused_since_ms >= retention_ms
+
+    def belongs_to(self, topic_id: bytes) -> bool:
+        """Return whether the offset was committed for the topic with this id (GO-34).
+
+        The name of a topic that was deleted and created again stands for two ids. If either the commit or the request that reads the offset does not
+        name the topic by id, so that its id is NO_TOPIC_ID, the result is True.
+        """
+        return NO_TOPIC_ID in (self.topic_id, topic_id) or self.topic_id == topic_id
 
 
 def is_too_long(metadata: str, max_bytes: int) -> bool:

@@ -100,7 +100,13 @@ def offset_entry(
     encoded = write_key(OffsetCommitKey(group_id, *key), _OFFSET_KEY)
     if committed is None:
         return encoded, None
-    value = OffsetCommitValue(committed.offset, committed.leader_epoch, committed.metadata, committed.committed_ms)
+    value = OffsetCommitValue(
+        committed.offset,
+        committed.leader_epoch,
+        committed.metadata,
+        committed.committed_ms,
+        topic_id=committed.topic_id,  # only version 4 has it
+    )
     if committed.expire_ms is None:
         return encoded, write_value(value, versions.offset)
     value.expire_timestamp = committed.expire_ms
@@ -161,7 +167,9 @@ def parse(key: bytes, value: bytes | None) -> OffsetRecord | GroupRecord | Consu
 
 def _committed(value: OffsetCommitValue) -> CommittedOffset:
     expire_ms = None if value.expire_timestamp == _NO_EXPIRY else value.expire_timestamp
-    return CommittedOffset(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, expire_ms)
+    return CommittedOffset(
+        value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, expire_ms, value.topic_id
+    )
 
 
 def _group(value: GroupMetadataValue) -> StoredGroup:

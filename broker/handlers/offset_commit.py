@@ -2,7 +2,7 @@
 
 v1 adds generation and member, and a timestamp for each partition (v1 only); v2 to v4 have a retention time; v3 adds throttle time; v6 adds leader
 epochs; v7 adds static members; v8 is flexible; v9 lets members of the new protocol (KIP-848) send their member epoch in the field of the generation;
-v10 names topics by id.
+v10 names topics by id, which is stored with the offset (GO-34).
 Behaviour: `group.commits` decides which requests may commit. Unknown partitions get error UNKNOWN_TOPIC_OR_PARTITION (3). The response is sent when
 the offsets are replicated. In Kafka, v0 stored offsets in ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker.
 """
@@ -43,7 +43,7 @@ def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply | D
             topic.name = node.image.topic_names.get(topic.topic_id, "")
     known = node.groups.commits.to_store(
         [
-            ((topic.name, p.partition_index), _committed(request, p, exchange.now_ms))
+            ((topic.name, p.partition_index), _committed(request, topic.topic_id, p, exchange.now_ms))
             for topic in request.topics
             for p in topic.partitions
             if node.image.partition(topic.name, p.partition_index) is not None
@@ -73,13 +73,16 @@ def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply | D
     return delayed
 
 
-def _committed(request: OffsetCommitRequest, partition: OffsetCommitRequestPartition, now_ms: int) -> CommittedOffset:
+def _committed(
+    request: OffsetCommitRequest, topic_id: bytes, partition: OffsetCommitRequestPartition, now_ms: int
+) -> CommittedOffset:
     return CommittedOffset(
         partition.committed_offset,
         partition.committed_leader_epoch,
         partition.committed_metadata or "",
         now_ms if partition.commit_timestamp == NOT_GIVEN else partition.commit_timestamp,
         None if request.retention_time_ms == NOT_GIVEN else now_ms + request.retention_time_ms,
+        topic_id,
     )
 
 

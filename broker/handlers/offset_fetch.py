@@ -2,7 +2,8 @@
 
 v2 accepts null for all topics, and adds an error for the group; v3 adds throttle time; v5 adds leader epochs; v6 is flexible; v7 adds
 `require_stable`, with which partitions get UNSTABLE_OFFSET_COMMIT while a commit is not replicated or its transaction is open (GO-29, TX-43); v8
-takes many groups; v9 adds member ids and epochs, which only groups of the new protocol (KIP-848) check (GO-31); v10 names topics by id.
+takes many groups; v9 adds member ids and epochs, which only groups of the new protocol (KIP-848) check (GO-31); v10 names topics by id, and does not
+return offsets that were committed for another id (GO-34).
 Behaviour: a partition without a committed offset has offset -1, whatever the group's state. Before 4.0 a request without groups gets no response
 (GO-35). In Kafka, v0 read offsets from ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker. GO-36 describes the order of
 topics and partitions in a response.
@@ -138,10 +139,13 @@ def _fetch(
         return _GroupOffsets((), int(error))
     unstable = commits.unstable(group_id) if require_stable else ()
     keys = None if topics is None else [(topic.name, index) for topic in topics for index in topic.partition_indexes]
-    committed = commits.fetch(group_id, keys, require_stable=require_stable)
+    names_ids = exchange.api_version >= FIRST_VERSION_BY_ID
+    identified = cast("Sequence[OffsetFetchRequestTopics] | None", topics) if names_ids else None
+    topic_ids = {topic.name: topic.topic_id for topic in identified or ()}
+    committed = commits.fetch(group_id, keys, topic_ids, require_stable=require_stable)
     results = {key: _fetched(offset, key in unstable) for key, offset in committed.items()}
-    if exchange.api_version >= FIRST_VERSION_BY_ID:
-        return _GroupOffsets(_by_id(node.image, cast("Sequence[OffsetFetchRequestTopics] | None", topics), results))
+    if names_ids:
+        return _GroupOffsets(_by_id(node.image, identified, results))
     if topics is not None and node.groups.is_new_coordinator:
         return _GroupOffsets([_of_topic(topic, results) for topic in topics])
     if node.groups.is_new_coordinator:

@@ -184,7 +184,11 @@ def scram(before: Credentials, after: Credentials) -> MetadataRecord:
 
 
 def commit(group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]) -> MetadataRecord:
-    listed = [[*key, *committed] for key, committed in offsets.items()]
+    """Return the record of committed offsets, in the form of data directories that have no offsets topic yet. These offsets have no topic ids."""
+    listed = [
+        [*key, offset, leader_epoch, metadata, committed_ms, expire_ms]
+        for key, (offset, leader_epoch, metadata, committed_ms, expire_ms, _) in offsets.items()
+    ]
     return {"kind": "commit", "group": group_id, "type": protocol_type, "offsets": listed}
 
 

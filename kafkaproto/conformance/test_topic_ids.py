@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.groups import Group
+from kafkaproto.conformance.internal_topics import read_to_the_end
 from kafkaproto.conformance.scene import Topic, list_offsets, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch
+from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
@@ -28,7 +30,7 @@ from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, To
 pytestmark = pytest.mark.needs(offsets_topic=True)
 
 PRODUCE_BY_ID, COMMIT_BY_ID, BY_NAME = 13, 10, 9
-UNKNOWN_PARTITION, UNKNOWN_MEMBER, UNKNOWN_ID = 3, 25, 100
+UNKNOWN_PARTITION, UNKNOWN_MEMBER, TOPIC_EXISTS, UNKNOWN_ID = 3, 25, 36, 100
 INVALID_ACKS, LATEST = 21, -1
 NO_ID, NO_SUCH_ID = bytes(16), bytes([1] * 16)
 Parts = tuple[str | bytes, Sequence[tuple[int, int]]]
@@ -146,6 +148,78 @@ def test_offsets_of_a_deleted_topic_id_cannot_be_committed_or_fetched(subject: S
     assert commit(group, (own, [(0, 6)])) == gone
     assert committed(group, [(own, [0])]) == [(own, [(0, -1, UNKNOWN_ID)])]
     assert committed(group, [(again.topic_id, [0])]) == [(again.topic_id, [(0, -1, 0)])]
+
+
+@pytest.mark.rule("GO-6", "GO-34", "SN-25")
+@pytest.mark.releases(first="4.2")
+def test_record_of_an_offset_that_is_committed_by_topic_id_has_this_id(subject: Subject) -> None:
+    """A commit by topic id stores the id as tag 0 of the record, and a commit by name stores no tag (scenario SN-25)."""
+    topic, group = new_topic(subject), Group(subject)
+    own = topic.topic_id
+    assert commit(group, (own, [(0, 5)])) == [(own, [(0, 0)])]
+    assert commit(group, (topic.name, [(0, 5)]), version=BY_NAME) == [(topic.name, [(0, 0)])]
+    name = topic.name.encode()
+    by_id, by_name = (
+        record.value
+        for record in read_to_the_end(group.offsets, group.index)
+        if record.key is not None and name in record.key and record.value is not None
+    )
+    offset, no_metadata = (5).to_bytes(8, "big") + b"\xff" * 4, b"\1"
+    for value, tags in ((by_id, b"\1\0\x10" + own), (by_name, b"\0")):
+        time = value[len(offset) + 3 : len(value) - len(tags)]
+        assert (value, len(time)) == (b"\0\4" + offset + no_metadata + time + tags, 8)
+
+
+@pytest.mark.rule("GO-34")
+@pytest.mark.releases(first="4.2")
+def test_offset_committed_by_id_is_not_fetched_by_the_id_of_a_recreated_topic(subject: Subject) -> None:
+    """The offset outlives its topic if the coordinator is stopped while the topic is deleted and created again.
+
+    A fetch by name, or of all offsets, returns it, and so does a fetch by id if the offset was committed by name.
+    """
+    subject.need_broker(2)
+    topic, named_topic = new_topic(subject), new_topic(subject)
+    group = _group_without_broker_0(subject)
+    assert commit(group, (topic.topic_id, [(0, 5)])) == [(topic.topic_id, [(0, 0)])]
+    assert commit(group, (named_topic.name, [(0, 6)]), version=BY_NAME) == [(named_topic.name, [(0, 0)])]
+    coordinator = group.coordinator()
+    subject.stop_broker(coordinator)
+    names = [topic.name, named_topic.name]
+    _create_again(subject, names)
+    subject.start_broker(coordinator)
+    assert group.coordinator() == coordinator
+    by_id, by_name = topic.topic_id, named_topic.topic_id
+    nothing = [(by_id, [(0, -1, 0)]), (by_name, [(0, 6, 0)])]
+    wait_until(
+        subject,
+        lambda: committed(group, [(by_id, [0]), (by_name, [0])]) == nothing,
+        "the coordinator knows the new topics",
+    )
+    by_name_only = committed(group, [(name, [0]) for name in names], version=BY_NAME)
+    assert by_name_only == [(names[0], [(0, 5, 0)]), (names[1], [(0, 6, 0)])]
+    assert sorted(committed(group, None)) == sorted([(by_id, [(0, 5, 0)]), (by_name, [(0, 6, 0)])])
+    assert commit(group, (names[0], [(0, 7)]), version=BY_NAME) == [(names[0], [(0, 0)])]
+    assert committed(group, [(by_id, [0])]) == [(by_id, [(0, 7, 0)])]
+
+
+def _group_without_broker_0(subject: Subject) -> Group:
+    """Return a group whose coordinator is not broker 0, because tests send their other requests to broker 0."""
+    while not (group := Group(subject)).coordinator():
+        pass
+    return group
+
+
+def _create_again(subject: Subject, names: Sequence[str]) -> None:
+    """Delete topics and create them with the same names, each with one partition on broker 0. The other brokers may be stopped."""
+    deletion = DeleteTopicsRequest(topic_names=[*names], timeout_ms=5000)
+    assert [t.error_code for t in subject.ask_once(deletion, 3).responses] == [0] * len(names)
+    replicas = [CreatableReplicaAssignment(0, [0])]
+    creation = CreateTopicsRequest([CreatableTopic(name, -1, -1, replicas) for name in names], 5000)
+    wait_until(
+        subject,
+        lambda: {t.error_code for t in subject.ask_once(creation, 5).topics} <= {0, TOPIC_EXISTS},
+        "the topics exist again",
+    )
 
 
 @pytest.mark.rule("GO-15", "GC-60")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaproto.broker.group.offsets import CommittedOffset
+from kafkaproto.broker.group.offsets import NO_TOPIC_ID, CommittedOffset
 from kafkaproto.broker.group.records import (
     KAFKA_3_9,
     KAFKA_4_1,
@@ -30,7 +30,7 @@ KEY = bytes.fromhex("0001 0001 67 0001 74 00000000")
 names = st.text(st.characters(codec="utf-8"), max_size=20)
 int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(0, 2**63 - 1)
-offsets = st.builds(CommittedOffset, int64, int32, names, int64, st.none())
+offsets = st.builds(CommittedOffset, int64, int32, names, int64, st.none(), st.binary(min_size=16, max_size=16))
 members = st.builds(
     StoredMember,
     names,
@@ -65,6 +65,17 @@ def test_stored_offset_has_record_version_3_in_kafka_3_9_and_version_4_in_kafka_
     assert parse(KEY, None) == OffsetRecord("g", ("t", 0), None)
 
 
+@pytest.mark.rule("GO-6", "GO-34")
+def test_topic_id_of_a_committed_offset_is_stored_only_in_record_version_4() -> None:
+    committed = CommittedOffset(5, -1, "m", TIME_MS, None, bytes(range(16)))
+    key, value = offset_entry("g", ("t", 0), committed, KAFKA_4_1)
+    assert value == bytes.fromhex("0004 0000000000000005 ffffffff 02 6d 0102030405060708 01 00 10") + bytes(range(16))
+    assert parse(key, value) == OffsetRecord("g", ("t", 0), committed)
+    assert parse(*offset_entry("g", ("t", 0), committed, KAFKA_3_9)) == OffsetRecord(
+        "g", ("t", 0), committed._replace(topic_id=NO_TOPIC_ID)
+    )
+
+
 def test_committed_offset_with_its_own_expiry_time_is_stored_as_record_version_1() -> None:
     committed = CommittedOffset(5, 7, "m", TIME_MS, TIME_MS + 1)
     key, value = offset_entry("g", ("t", 0), committed, KAFKA_3_9)
@@ -78,7 +89,8 @@ def test_encoded_committed_offset_record_is_decoded_to_the_same_values(
     group: str, topic: str, index: int, committed: CommittedOffset, versions: RecordVersions
 ) -> None:
     entry = offset_entry(group, (topic, index), committed, versions)
-    assert parse(*entry) == OffsetRecord(group, (topic, index), committed)
+    stored = committed if versions == KAFKA_4_1 else committed._replace(topic_id=NO_TOPIC_ID)
+    assert parse(*entry) == OffsetRecord(group, (topic, index), stored)
 
 
 @given(names, groups, st.sampled_from([3, 4]))
