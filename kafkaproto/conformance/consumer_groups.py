@@ -109,7 +109,8 @@ class ConsumerGroup(Group):
 
         wait_until(self.subject, is_assigned, f"the coordinator assigns {topic}")
         assert self.heartbeat("A", LEAVE_EPOCH, group_id=other).error_code == 0
-        assert self.ask(DeleteGroupsRequest([other]), 2).results[0].error_code == 0
+        # The check for expired offsets may already have deleted it.
+        assert self.ask(DeleteGroupsRequest([other]), 2).results[0].error_code in (0, ErrorCode.GROUP_ID_NOT_FOUND)
 
     def heartbeat(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.api import ApiKey
+from kafkaproto.conformance.consumer_groups import LEAVE_EPOCH, ConsumerGroup
 from kafkaproto.conformance.groups import Group, commit, make_stable, subscription
 from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
@@ -21,11 +22,14 @@ In later versions a member joins twice. Between the two requests, the check for 
 """
 NOT_AVAILABLE = 15
 """COORDINATOR_NOT_AVAILABLE: Kafka returns it until enough replicas of a new partition of `__consumer_offsets` are in sync."""
+NOT_FOUND = 69
 WITH_TIME = 1
 """The version of OffsetCommit whose request contains the commit time, so that a test can commit an offset with a commit time in the past.
 
 Kafka 4 does not support this version. There the test waits until the retention time has passed.
 """
+WITH_EPOCH = 9
+"""The first version of OffsetCommit that members of a group of the new protocol (KIP-848) can use."""
 
 
 @pytest.mark.rule("GO-14", "GO-24", "GC-14", "SN-26")
@@ -84,6 +88,36 @@ def test_offset_commit_with_a_retention_time_expires_after_that_time(subject: Su
         wait_until(
             subject, lambda: group.committed() == {(t1, 0): 5}, "only the offset of the subscribed topic is left"
         )
+
+
+@pytest.mark.rule("GC-14", "GO-24")
+@pytest.mark.releases(first="4.0")
+def test_offsets_of_a_kip_848_group_expire_in_any_state_counted_from_the_commit(subject: Subject) -> None:
+    """Offsets of topics that a member subscribes to do not expire. After the last member has left, they count from the commit, too."""
+    group, other = ConsumerGroup(subject), new_topic(subject).name
+    own = group.topic.name
+    epoch, _ = group.enter("A")
+    errors = commit(
+        group,
+        {own: {0: (5, "")}, other: {0: (6, "")}},
+        WITH_EPOCH,
+        generation_id_or_member_epoch=epoch,
+        member_id="A",
+    )
+    assert errors == {(own, 0): 0, (other, 0): 0}
+    for _ in range(HEARTBEAT_MS, RETENTION_MS, HEARTBEAT_MS):
+        subject.pass_ms(HEARTBEAT_MS)
+        assert group.beat("A", epoch)[0] == epoch
+    assert group.committed() == {(own, 0): 5, (other, 0): 6}
+    subject.pass_ms(HEARTBEAT_MS)
+    wait_until(subject, lambda: group.committed() == {(own, 0): 5}, "only the offset of the subscribed topic is left")
+    assert group.beat("A", epoch)[0] == epoch
+    subject.pass_ms(SEVERAL_CHECKS_MS)
+    assert group.committed() == {(own, 0): 5}
+
+    assert group.heartbeat("A", LEAVE_EPOCH).error_code == 0
+    wait_until(subject, lambda: group.committed() == {}, "the other offset is deleted")
+    wait_until(subject, lambda: group.described().error_code == NOT_FOUND, f"group {group.id} is deleted")
 
 
 @pytest.mark.rule("GC-14")
