@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.config.features import GROUP_VERSION, TRANSACTION_VERSION, supported_features
+from kafkaproto.broker.config.java_text import java_items
 from kafkaproto.broker.config.release import is_release_4, is_release_4_1, is_release_4_2
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
@@ -127,7 +128,7 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
         is_release_4_1=is_release_4_1(shared.release_name),
         is_release_4_2=is_release_4_2(shared.release_name),
         max_size=get["group.consumer.max.size"],
-        assignors=tuple(assignor_name(given) for given in items(get["group.consumer.assignors"])),
+        assignors=tuple(assignor_name(given) for given in java_items(get["group.consumer.assignors"])),
         may_upgrade=policy in ("upgrade", "bidirectional"),
         may_downgrade=policy in ("downgrade", "bidirectional"),
         forgets_empty_groups=not shared.strict_kip,
@@ -142,7 +143,7 @@ def rebalance_protocols(get: BrokerConfig) -> list[str]:
 
     get: the settings of the broker.
     """
-    protocols = items(get[PROTOCOLS])
+    protocols = java_items(get[PROTOCOLS])
     if "classic" not in protocols:
         raise ConfigError(f'{PROTOCOLS} must contain classic (got "{get[PROTOCOLS]}")')
     return protocols
@@ -167,11 +168,6 @@ def check_bounds(get: BrokerConfig, *, is_release_4: bool) -> None:
         raise ConfigError(
             f"group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms ({timeout_ms}) (got {interval_ms})"
         )
-
-
-def items(text: str) -> list[str]:
-    """Split the value of a list setting at its commas, and return the items without blanks around them."""
-    return [item.strip() for item in text.split(",")]
 
 
 def assignor_name(given: str) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from kafkaproto.broker.config.cluster_config import ClusterConfig, ConfigOwner, SubscriptionName
 from kafkaproto.broker.config.definitions import Setting
-from kafkaproto.broker.config.java_text import java_split
+from kafkaproto.broker.config.java_text import java_items, java_split, java_trim
 from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
@@ -147,21 +147,21 @@ def _items(name: str, text: str, is_typed: bool) -> tuple[str, ...]:
     """
     if not is_typed:
         return tuple(item.strip() if name == METRICS else item for item in java_split(text))
-    if not text.strip():
+    if not java_trim(text):
         return ()
-    items = tuple(dict.fromkeys(item.strip() for item in text.split(",")))
+    items = tuple(dict.fromkeys(java_items(text)))
     if "" in items:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Configuration '{name}' values must not be empty.")
     return items
 
 
 def _interval_ms(text: str, is_typed: bool) -> int:
-    if not re.fullmatch(r"[+-]?[0-9]{1,10}", text.strip() if is_typed else text):
+    if not re.fullmatch(r"[+-]?[0-9]{1,10}", java_trim(text) if is_typed else text):
         if not is_typed:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an exception of Kafka's parser
-        message = f"Invalid value {text.strip()} for configuration {INTERVAL}: Not a number of type INT"
+        message = f"Invalid value {java_trim(text)} for configuration {INTERVAL}: Not a number of type INT"
         raise KafkaError(ErrorCode.INVALID_CONFIG, message)
-    interval_ms = int(text)
+    interval_ms = int(java_trim(text))
     if not SHORTEST_MS <= interval_ms <= LONGEST_MS:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
@@ -174,9 +174,9 @@ def _pattern(text: str) -> tuple[str, re.Pattern[str]]:
     """Return (attribute, compiled pattern) of an item such as `client_id=a.*`. The pattern has Python's syntax; Kafka uses Java's."""
     name, _, value = text.rstrip("=").partition("=")
     illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {text}")
-    if name.strip() not in PARAMETERS or not value or "=" in value:
+    if java_trim(name) not in PARAMETERS or not value or "=" in value:
         raise illegal
     try:
-        return name.strip(), re.compile(value.strip())
+        return java_trim(name), re.compile(java_trim(value))
     except re.error:
         raise illegal from None

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of, unit_ms, value_of
+from kafkaproto.broker.config.java_text import java_trim
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, has_eligible_leader_replicas
 from kafkaproto.broker.config.requirements import unmet_requirement
 from kafkaproto.broker.config.values import (
@@ -259,7 +260,7 @@ class ClusterConfig:
         if setting is None:
             return self.definitions.other.topic[name].default  # this release does not have the setting
         if name in overrides:
-            return value_of(setting.kind, overrides[name].strip())  # checked when it was set
+            return value_of(setting.kind, java_trim(overrides[name]))  # checked when it was set
         broker_name = self.definitions.broker_name_of_topic.get(name)
         if broker_name is None:
             return setting.default
@@ -284,7 +285,7 @@ class ClusterConfig:
         """Return the typed value of a group setting: the group's own value in `overrides`, else the broker's `group.<name>`, else the default."""
         setting = self.definitions.group[name]
         if name in overrides:
-            return value_of(setting.kind, overrides[name].strip())
+            return value_of(setting.kind, java_trim(overrides[name]))
         of_broker = f"group.{name}"
         return self.get(broker_id, of_broker) if of_broker in self.definitions.broker else setting.default
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS, ClusterConfig, Source
 from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.java_text import java_items
 from kafkaproto.broker.config.values import LISTENER_PREFIX, as_text, parse
 
 OWN_ID = ("node.id", "broker.id")
@@ -149,7 +150,7 @@ def shown(setting: Setting, text: str | None) -> str | None:
     if text is None:
         return None
     if setting.kind == "list":
-        items = [item.strip() for item in text.split(",")]
+        items = java_items(text)
         return ",".join(dict.fromkeys(items) if setting.distinct else items)
     return as_text(parse(setting, text))
 

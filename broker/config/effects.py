@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kafkaproto.broker.config.java_text import java_items
+
 
 class Refusal(NamedTuple):
     """A rule that rejects those values of a setting that need a feature which this broker lacks, such as TLS.
@@ -21,7 +23,7 @@ class Refusal(NamedTuple):
 
     def refuses(self, text: str) -> bool:
         if self.includes:
-            return text != "" and not {*self.includes} <= {item.strip() for item in text.split(",")}
+            return text != "" and not {*self.includes} <= {*java_items(text)}
         return text not in self.accepted
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS, ClusterConfig
 from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.java_text import java_items, java_trim
 from kafkaproto.broker.config.values import ConfigError, as_text, parse
 from kafkaproto.hash_order import hash_order, scala_order
 
@@ -49,7 +50,7 @@ def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: 
     least_ms, most_ms = (config.topic_value(ALL_BROKERS, overrides, name) for name in _LAGS)
     if least_ms > most_ms:
         return f"conflict topic config setting {_LAGS[0]} ({least_ms}) > {_LAGS[1]} ({most_ms})"
-    if overrides.get("remote.storage.enable", "").strip().lower() == "true":
+    if java_trim(overrides.get("remote.storage.enable", "")).lower() == "true":
         return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
     return str(error)
 
@@ -64,7 +65,7 @@ def rejection(setting: Setting, text: str) -> str:
 
 def _has_empty_item_first(setting: Setting, text: str) -> bool:
     """Return whether the first invalid item of the list `text` is empty. The result is False for empty text, which is a list without items."""
-    items = [item.strip() for item in text.split(",")] if text else []
+    items = java_items(text) if java_trim(text) else []
     first = next((item for item in items if not item or (setting.values and item not in setting.values)), None)
     return first == ""
 
@@ -83,13 +84,13 @@ def _reason(setting: Setting, text: str) -> tuple[str, str]:
         return text, f"Version {text} is not a valid version"
     if setting.items is not None:
         form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
-        replicas = ", ".join(item.strip() for item in text.split(","))
+        replicas = ", ".join(java_items(text))
         return (
             f"[{replicas}]",
             f"{setting.name} must be the literal '*' or a list of replicas in the following format: {form}",
         )
     if setting.values:
-        items = [item.strip() for item in text.split(",")] if setting.kind == "list" else [text]
+        items = java_items(text) if setting.kind == "list" else [text]
         wrong = next((item for item in items if item not in setting.values), text)
         return wrong, f"String must be one of: {', '.join(setting.values)}"
     try:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of
-from kafkaproto.broker.config.java_text import java_double
+from kafkaproto.broker.config.java_text import java_double, java_items, java_trim
 from kafkaproto.broker.config.release import DEFAULT_RELEASE
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,20}\Z")
@@ -40,7 +40,7 @@ def parse(setting: Setting, text: str, strict_kip: bool = True) -> Any:
             raise _bad(setting, text)
     elif not isinstance(value, bool):
         _check_text(setting, value, strict_kip)
-    if setting.refusal is not None and setting.refusal.refuses(text.strip()):
+    if setting.refusal is not None and setting.refusal.refuses(java_trim(text)):
         refusal = setting.refusal
         raise ConfigError(f'{setting.name} must be {refusal.accepted_in_words} (got "{text}"): {refusal.reason}')
     return value
@@ -53,17 +53,17 @@ def _check_text(setting: Setting, value: str, strict_kip: bool) -> None:
     """
     if setting.not_empty and not value:
         raise _bad(setting, value)
-    if setting.distinct and value and not all(item.strip() for item in value.split(",")):
+    if setting.distinct and value and not all(java_items(value)):
         raise _bad(setting, value)
     if setting.values and not (setting.kind == "list" and value == ""):  # a list may be empty
-        items = [item.strip() for item in value.split(",")] if setting.kind == "list" else [value]
+        items = java_items(value) if setting.kind == "list" else [value]
         if setting.any_case:
             items = [item.upper() for item in items]
         if not all(_is_among(item, setting) for item in items):
             raise _bad(setting, value)
     if setting.items is not None and value != "*":
         form = setting.items[0 if strict_kip else 1]
-        if not all(re.fullmatch(form, item.strip()) for item in value.split(",")):
+        if not all(re.fullmatch(form, java_trim(item)) for item in java_items(value)):
             raise _bad(setting, value)
 
 
@@ -83,7 +83,7 @@ def _is_among(item: str, setting: Setting) -> bool:
 
 
 def _convert(setting: Setting, text: str) -> Any:
-    text = text.strip()
+    text = java_trim(text)
     if setting.kind in _BITS:
         limit = 1 << (_BITS[setting.kind] - 1)
         if _WHOLE_NUMBER.match(text) is None or not -limit <= int(text) < limit:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafkaproto.broker.config.java_text import java_trim
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.assignment import NOTHING, Assignment
 from kafkaproto.error_codes import ErrorCode
@@ -135,7 +136,7 @@ def _check_joining(request: ConsumerHeartbeat, *, is_release_4: bool) -> None:
 
 
 def _not_empty(text: str | None, request_field: str) -> None:
-    if text is not None and not text.strip():
+    if text is not None and not java_trim(text):
         raise _invalid(f"{request_field} can't be empty.")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from random import Random
 from uuid import UUID
 
+from kafkaproto.broker.config.java_text import java_trim
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.changes import GroupChanges
@@ -324,7 +325,7 @@ class GroupCoordinator:
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupOverview]:
         """Return the groups for ListGroups. states, types: filters that ignore case; empty for all."""
         # The new coordinator ignores blanks around states, but not around types (GC-56).
-        states = [state.strip() if self.is_new_coordinator else state for state in states]
+        states = [java_trim(state) if self.is_new_coordinator else state for state in states]
         return listed(self.groups.visible.all(), states, types)
 
     def describe(self, group_id: str) -> GroupDescription:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from kafkaproto.broker.config.java_text import java_trim
 from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SimpleRate
 
 NO_LIMIT = 2**63 - 1
@@ -34,10 +35,10 @@ ALL = AllPartitions()
 
 def partitions_on(text: str, broker_id: int) -> AllPartitions | frozenset[int]:
     """Return the partitions of a topic that are throttled on one broker (R-1). text: a valid value of the topic's list of throttled replicas."""
-    text = text.strip()
+    text = java_trim(text)
     if text == "*":
         return ALL
-    matches = (_ITEM.fullmatch(item.strip()) for item in text.split(","))
+    matches = (_ITEM.fullmatch(java_trim(item)) for item in text.split(","))
     return frozenset(int(item[1]) for item in matches if item is not None and int(item[2]) == broker_id)
 
 

@@ -325,6 +325,26 @@ def test_number_settings_accept_digits_of_any_unicode_script(subject: Subject) -
     assert {config.name: config.value for config in result.configs} == dict(zip(keys, ("0.5", "34"), strict=True))
 
 
+@pytest.mark.rule("CF-27")
+def test_only_control_characters_and_blanks_around_a_setting_are_removed(subject: Subject) -> None:
+    """The characters U+0000 to U+0020 are removed, other kinds of space are not. Around commas, U+0000 is not removed either."""
+    topic = new_topic(
+        subject, retention_ms="\0\x1f60000 \1", cleanup_policy="\0compact\t,\v delete\0", preallocate="\x1fTRUE"
+    ).name
+    values = {"retention.ms": "60000", "preallocate": "true"}
+    [result] = subject.ask_once(DescribeConfigsRequest([DescribeConfigsResource(TOPIC, topic, [*values])]), 4).results
+    assert {config.name: config.value for config in result.configs} == values
+    number, switch = "Not a number of type LONG", "Expected value to be either true or false"
+    for name, text, value, reason in (
+        ("retention.ms", "\u00a060000", "\u00a060000", number),
+        ("retention.ms", "60000\u2003", "60000\u2003", number),
+        ("preallocate", "\u0085true", "\u0085true", switch),
+        ("cleanup.policy", "compact,\0delete", "\0delete", "String must be one of: compact, delete"),
+    ):
+        message = f"Invalid value {value} for configuration {name}: {reason}"
+        assert created(subject, subject.new_name(), {name: text}) == (INVALID_CONFIG, message)
+
+
 NOT_ALLOWED = "Invalid value  for configuration cleanup.policy: String must be one of: compact, delete"
 EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
 

@@ -91,6 +91,25 @@ def test_consumer_group_heartbeats_with_invalid_ids_and_epochs_are_rejected(subj
     assert group.described().error_code == NOT_FOUND
 
 
+@pytest.mark.rule("GN-5", "GC-56")
+def test_only_control_characters_and_blanks_count_as_empty_in_group_requests(subject: Subject) -> None:
+    """An id of the characters U+0000 to U+0020 is empty, and ListGroups ignores them around a state. Other kinds of space are usual characters."""
+    group = ConsumerGroup(subject)
+    for text in ("\0", " \t\x1f\0 "):
+        assert refusal(group.join("A", instance_id=text)) == (INVALID, "InstanceId can't be empty.")
+        assert refusal(group.join("A", rack_id=text)) == (INVALID, "RackId can't be empty.")
+        assert refusal(group.heartbeat(text, 1)) == (INVALID, "MemberId can't be empty.")
+    for member_id, text in (("A", "\u2003"), ("B", "\u00a0")):
+        assert group.join(member_id, instance_id=text, rack_id=text).error_code == 0
+    state = group.described().group_state
+    for text, is_listed in ((f"{state}\0", True), (f"\x1f{state.lower()} ", True), (f"\u00a0{state}", False)):
+        listed = [each.group_id for each in group.ask(ListGroupsRequest([text], []), 5).groups]
+        assert (group.id in listed) == is_listed, text
+    for text, is_listed in (("Consumer", True), ("consumer\0", False)):
+        listed = [each.group_id for each in group.ask(ListGroupsRequest([], [text]), 5).groups]
+        assert (group.id in listed) == is_listed, text
+
+
 @pytest.mark.rule("GN-1", "GN-6")
 def test_coordinator_creates_the_member_id_only_for_heartbeat_version_0(subject: Subject) -> None:
     group = ConsumerGroup(subject)
