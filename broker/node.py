@@ -35,7 +35,6 @@ from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
-from kafkaproto.partitioner import java_hash
 
 if TYPE_CHECKING:
     from kafkaproto.broker.group.coordinator import GroupCoordinator
@@ -309,11 +308,6 @@ class Node:
             except KafkaError as error:
                 return error.error_code
         return self.groups.ownership.refusal(group_id)
-
-    def offsets_partition_of(self, group_id: str) -> tuple[str, int]:
-        """Return the partition of the offsets topic that stores a group, or would store it if the topic existed, as (topic, index) (TX-24)."""
-        count = self.groups.ownership.partition_count or self.config["offsets.topic.num.partitions"]
-        return OFFSETS_TOPIC, java_hash(group_id) % count
 
     def forget_sessions(self) -> None:
         """Drop all fetch sessions and all clients that send metrics, because the broker restarts."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.broker.requests.transaction_errors import error_for
 from kafkaproto.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from kafkaproto.partitioner import java_hash
 
 
 def _failed(exchange: Exchange, request: AddOffsetsToTxnRequest, error_code: int) -> Reply:
@@ -33,8 +35,15 @@ def add_offsets_to_txn(exchange: Exchange, request: AddOffsetsToTxnRequest) -> R
         error_code = error_for(exchange.api_key, exchange.api_version, error_code)
         delayed.complete(lambda: _failed(exchange, request, error_code), at_ms)
 
-    partitions = [node.offsets_partition_of(request.group_id)]
+    partitions = [_offsets_partition(exchange, request.group_id)]
     coordinator.add_partitions(
         request.transactional_id, request.producer_id, request.producer_epoch, partitions, exchange.now_ms, added
     )
     return delayed
+
+
+def _offsets_partition(exchange: Exchange, group_id: str) -> tuple[str, int]:
+    """Return the partition of the offsets topic that stores a group, or would store it if the topic existed, as (topic, index)."""
+    node = exchange.node
+    count = node.groups.ownership.partition_count or node.config["offsets.topic.num.partitions"]
+    return OFFSETS_TOPIC, java_hash(group_id) % count

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, errors_by_topic
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.group.results import TransactionalCommit
 from kafkaproto.broker.requests.delayed import Delayed
@@ -71,7 +72,7 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
         else:
             _commit(exchange, request, offsets, at_ms, reply)
 
-    key = node.offsets_partition_of(request.group_id)
+    key = OFFSETS_TOPIC, node.groups.ownership.partition_of(request.group_id)
     node.groups.commits.transactional.prepare(request.group_id, exchange.now_ms)
     verify(
         node,

@@ -64,7 +64,7 @@ def test_tables_of_transaction_errors_have_no_entries_that_kafka_lacks() -> None
 
 
 @pytest.mark.rule("TX-46", "TX-68")
-def test_only_txn_offset_commit_below_version_2_replaces_an_error_of_the_group_coordinator() -> None:
+def test_only_txn_offset_commit_v0_and_v1_replace_a_group_coordinator_error() -> None:
     loading, unavailable = E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE
     for api, latest in LATEST.items():
         for version in range(latest + 1):
