@@ -81,14 +81,14 @@ def test_list_offsets_for_read_committed_finds_no_timestamp_in_an_open_transacti
     producer.add_once_free(topic, 0)
     assert producer.send(topic, 0) == (0, 1)
 
-    def found(timestamp: int, isolation: int) -> tuple[int, int]:
+    def looked_up(timestamp: int, isolation: int) -> tuple[int, int]:
         response = list_offsets(topic, timestamp, 7, isolation=isolation)
         return response.error_code, response.offset
 
-    assert [found(timestamp, 0) for timestamp in (1000, 1001, MAX_TIMESTAMP)] == [(0, 0), (0, 1), (0, 1)]
-    assert [found(timestamp, 1) for timestamp in (1000, 1001, MAX_TIMESTAMP)] == [(0, 0), (0, -1), (0, -1)]
+    assert [looked_up(timestamp, 0) for timestamp in (1000, 1001, MAX_TIMESTAMP)] == [(0, 0), (0, 1), (0, 1)]
+    assert [looked_up(timestamp, 1) for timestamp in (1000, 1001, MAX_TIMESTAMP)] == [(0, 0), (0, -1), (0, -1)]
     producer.finish(commit=True)
-    ended = [found(timestamp, 1) for timestamp in (1000, 1001, MAX_TIMESTAMP)]
+    ended = [looked_up(timestamp, 1) for timestamp in (1000, 1001, MAX_TIMESTAMP)]
     assert ended == [(0, 0), (0, 1), (0, 2)]  # the marker has the largest timestamp
 
 
