@@ -19,6 +19,7 @@ from kafkaproto.broker.group.results import (
     JoinReply,
     JoinRequest,
     JoinResult,
+    SyncReply,
     SyncRequest,
     SyncResult,
 )
@@ -66,7 +67,15 @@ class ClassicMembers:
         )
 
         def stored(error_code: int, at_ms: int) -> None:
-            reply(JoinResult(UNKNOWN_MEMBER_ID, error_code) if error_code else result, at_ms)
+            if error_code:
+                reply(JoinResult(UNKNOWN_MEMBER_ID, error_code), at_ms)
+                return
+            if self._transitions.has(group, member):
+                cancel(member.join_timer)
+                member.join_timer = None
+                self._transitions.expect(group, member, at_ms)
+                self._transitions.expect_sync(group, member, at_ms)
+            reply(result, at_ms)
 
         self._transitions.store(group.group_id, entries, now_ms, stored)
 
@@ -89,7 +98,7 @@ class ClassicMembers:
         entries: list[Entry],
         now_ms: int,
     ) -> ConsumerMember:
-        """Add or update the member that sends JoinGroup, move it towards its target assignment, and start its timers.
+        """Add or update the member that sends JoinGroup, and move it towards its target assignment.
 
         subscription: the decoded subscription in `request`. entries: the list to which the records of the changes are added.
         """
@@ -117,34 +126,49 @@ class ClassicMembers:
             self._transitions.downgrade(group, entries, now_ms, rebalances=changes.is_resubscribed)
             return member
         self._transitions.advance(group, member, changes, owned, entries, now_ms, bumps=changes.is_resubscribed)
-        cancel(member.join_timer)
-        member.join_timer = None
-        self._transitions.expect(group, member, now_ms)
-        self._transitions.expect_sync(group, member, now_ms)
         return member
 
-    def sync(self, group: ConsumerGroup, request: SyncRequest, now_ms: int) -> SyncResult:
-        """Handle SyncGroup and return the member's assignment, encoded as a ConsumerProtocolAssignment, or an error (GN-60)."""
+    def sync(self, group: ConsumerGroup, request: SyncRequest, now_ms: int, reply: SyncReply) -> None:
+        """Handle SyncGroup. `reply` is called once, with the member's assignment, encoded as a ConsumerProtocolAssignment, or an error (GN-60).
+
+        An error of the request is returned at once. The assignment is returned when all earlier records of the group's partition are replicated: only
+        then does the sync timer stop, and the session timeout restart.
+        """
         try:
-            member = self._members.find_classic(group, request.member_id, request.group_instance_id)
+            member = self._find_syncing(group, request, now_ms)
         except KafkaError as error:
-            return SyncResult(error.error_code)
+            reply(SyncResult(error.error_code), now_ms)
+            return
         assert member.classic is not None
+        assigned, subscription = member.current.assigned, member.classic.protocols[0][1]
+
+        def replicated(error_code: int, at_ms: int) -> None:
+            if error_code:
+                reply(SyncResult(error_code), at_ms)
+                return
+            if self._transitions.has(group, member):
+                cancel(member.sync_timer)
+                member.sync_timer = None
+                self._transitions.expect(group, member, at_ms)
+            names = {topic.topic_id: name for name, topic in self._transitions.topics.image().items()}
+            assignment = encode_assignment(assigned, names, subscription)
+            reply(SyncResult(0, request.protocol_type, request.protocol_name, assignment), at_ms)
+
+        self._transitions.store(group.group_id, (), now_ms, replicated)
+
+    def _find_syncing(self, group: ConsumerGroup, request: SyncRequest, now_ms: int) -> ConsumerMember:
+        """Return the member that sends SyncGroup. Raises KafkaError if the request is invalid, or if the member must join again (GN-60)."""
+        member = self._members.find_classic(group, request.member_id, request.group_instance_id)
         if request.generation_id != member.current.epoch:
-            return SyncResult(ErrorCode.ILLEGAL_GENERATION)
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         if request.protocol_type not in (None, CONSUMER_PROTOCOL):
-            return SyncResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if request.protocol_name not in (None, member.protocol_name):
-            return SyncResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if group.epoch > member.current.epoch and member.current.state is not MemberState.UNREVOKED_PARTITIONS:
             self._transitions.expect_join(group, member, now_ms)
-            return SyncResult(ErrorCode.REBALANCE_IN_PROGRESS)
-        cancel(member.sync_timer)
-        member.sync_timer = None
-        self._transitions.expect(group, member, now_ms)
-        names = {topic.topic_id: name for name, topic in self._transitions.topics.image().items()}
-        assignment = encode_assignment(member.current.assigned, names, member.classic.protocols[0][1])
-        return SyncResult(0, request.protocol_type, request.protocol_name, assignment)
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        return member
 
     def heartbeat(
         self, group: ConsumerGroup, generation_id: int, member_id: str, instance_id: str | None, now_ms: int

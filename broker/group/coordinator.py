@@ -216,7 +216,8 @@ class GroupCoordinator:
             return SyncResult(ErrorCode.INVALID_GROUP_ID)
         consumers = self.groups.get_consumer(request.group_id)
         if consumers is not None:
-            return self.consumers.classic.sync(consumers, request, now_ms)
+            self.consumers.classic.sync(consumers, request, now_ms, reply)
+            return None
         if (group := self.groups.get(request.group_id)) is None:
             return SyncResult(ErrorCode.UNKNOWN_MEMBER_ID)
         error = group.not_a_member(request.member_id, request.group_instance_id)

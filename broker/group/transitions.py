@@ -247,6 +247,10 @@ class Transitions:
         timeout_ms = classic.session_timeout_ms if classic else self.settings.session_timeout_ms(group.group_id)
         member.session_timer = self._timers.at(now_ms + timeout_ms, lambda at_ms: self.expire(group, member, at_ms))
 
+    def has(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+        """Return whether this broker still has the group as this object, and the group still has the member."""
+        return self._groups.get_consumer(group.group_id) is group and group.members.get(member.member_id) is member
+
     def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
         """Start the rebalance timeout of a member that must revoke partitions (GN-29)."""
         cancel(member.rebalance_timer)
@@ -282,7 +286,7 @@ class Transitions:
         cause: CauseKind = CauseKind.SESSION_TIMED_OUT,
     ) -> None:
         """Remove a member for a `cause` other than its own request, such as a timeout. Does nothing if the member is already removed."""
-        if self._groups.get_consumer(group.group_id) is not group or group.members.get(member.member_id) is not member:
+        if not self.has(group, member):
             return
         self._groups.changes.note(group.group_id, cause, member.member_id)
         entries: list[Entry] = []

@@ -15,6 +15,7 @@ from kafkaproto.conformance.groups import Client, Group, commit, make_stable, mo
 from kafkaproto.conformance.internal_topics import topic_setting
 from kafkaproto.conformance.scene import held, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_group_migration import Consumer, member_types
 from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.heartbeat import HeartbeatRequest
@@ -36,6 +37,7 @@ pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.rule("GC-66")]
 
 TIMED_OUT, METADATA_TOO_LARGE, NOT_AVAILABLE, NOT_COORDINATOR, UNKNOWN_MEMBER = 7, 12, 15, 16, 25
 NON_EMPTY, NOT_FOUND = 68, 69
+ILLEGAL_GENERATION = 22
 COMMIT_TIMEOUT_MS = 5_000
 """The default of `offsets.commit.timeout.ms`."""
 TOO_LARGE = "x" * 5000
@@ -129,6 +131,43 @@ def test_join_and_rejected_heartbeat_do_not_wait_for_an_unreplicated_commit(subj
             assert group.client("unknown").heartbeat(generation_id=1) == UNKNOWN_MEMBER
             assert member.join().error_code == 0
         assert subject.answer(earlier.connection).message.topics[0].partitions[0].error_code == 0
+
+
+@pytest.mark.rule("GN-57", "GN-60")
+def test_join_and_sync_of_a_classic_member_in_a_consumer_group_wait_for_a_commit(subject: Subject) -> None:
+    group, topic, other = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
+    with two_replicas(group) as follower:
+        assert group.enter("A") == (1, ALL)
+        member = Consumer(group)
+        assert (member.enter().error_code, member.sync().error_code, member.generation) == (0, 0, 2)
+        joining = Consumer(group, member_id=member.member_id)
+        with held(subject, group.offsets, follower):
+            earlier = send(other, commit_of(other, topic, 6), 8)
+            assert earlier.is_parked()
+            assert member.sync(generation_id=1).error_code == ILLEGAL_GENERATION
+            member.send_sync()
+            joining.send_join()
+            assert member.is_parked() and joining.is_parked()
+        assert subject.answer(earlier.connection).message.topics[0].partitions[0].error_code == 0
+        assert member.synced().error_code == 0
+        assert (joining.joined().error_code, joining.generation) == (0, 2)
+
+
+@pytest.mark.rule("GN-59", "GN-60")
+def test_classic_member_is_removed_if_its_sync_waits_longer_than_its_rebalance_timeout(subject: Subject) -> None:
+    group, topic, other = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
+    with two_replicas(group) as follower:
+        assert group.enter("A") == (1, ALL)
+        member = Consumer(group, session_ms=30_000, rebalance_ms=3_000)
+        assert (member.enter().error_code, set(member_types(group))) == (0, {"A", member.member_id})
+        with held(subject, group.offsets, follower):
+            assert send(other, commit_of(other, topic, 6), 8).is_parked()
+            member.send_sync()
+            assert member.is_parked()
+            assert member.synced().error_code == NOT_AVAILABLE
+        wait_until(
+            subject, lambda: set(member_types(group)) == {"A"}, "the removal of the classic member is replicated"
+        )
 
 
 def test_deleted_offset_and_group_are_returned_until_tombstones_are_replicated(subject: Subject) -> None:
