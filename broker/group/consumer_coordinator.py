@@ -77,8 +77,7 @@ class ConsumerCoordinator:
         """
         group_id = request.group_id
         classic, group = self._groups.get(group_id), self._groups.get_consumer(group_id)
-        is_steady = request.member_epoch != JOINING and request.topic_names is None and request.topic_regex is None
-        undo = self._transitions.remember(group, is_steady=is_steady)
+        undo = self._transitions.remember(group, is_steady=_is_steady(group, request))
         entries: list[Entry] = []
         try:
             if not self._settings.is_release_4_1:
@@ -266,3 +265,17 @@ class ConsumerCoordinator:
         if isinstance(member, ConsumerMember) and member.classic is None and not self._settings.is_release_4:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return member
+
+
+def _is_steady(group: ConsumerGroup | None, request: ConsumerHeartbeat) -> bool:
+    """Return whether the sender of a heartbeat had joined before and keeps its subscription, or is unknown and therefore rejected.
+
+    A heartbeat that repeats the subscription, as every full heartbeat does, keeps it.
+    """
+    if group is None or request.member_epoch == JOINING:
+        return False
+    member = group.members.get(request.member_id)
+    if member is None:
+        return True
+    has_same_names = request.topic_names is None or member.topic_names == frozenset(request.topic_names)
+    return has_same_names and request.topic_regex in (None, member.topic_regex)

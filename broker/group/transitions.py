@@ -128,8 +128,8 @@ class Transitions:
         """Return a function that restores the present state of the group. It is called if the request fails because the assignor fails (GN-47).
 
         Returns None if no such function is needed: from Kafka 4.0 on, for a new group (`group` is None), or if the request computes no targets.
-        is_steady: whether the member had joined before and keeps its subscription; targets are then computed only if the present targets are out
-        of date.
+        is_steady: whether the request neither adds a member nor changes a subscription; targets are then computed only if the present targets are
+        out of date. The copy of the state costs time for each member of the group, so a steady request avoids it.
         """
         if self.settings.is_release_4 or group is None:
             return None

@@ -1,4 +1,4 @@
-"""Benchmark rows whose instructions are counted: a heartbeat of one member beside a number of idle members, in both group protocols.
+"""Benchmark rows whose instructions are counted: heartbeats of one member beside a number of idle members, in both group protocols.
 
 The program is run in place of `benchmarks/ab/workload.py`, with these rows: `python -P heartbeat_rows.py ROW...` prints one JSON object per row.
 """
@@ -66,13 +66,29 @@ def classic(idle: int) -> Work:
 
 def consumer(idle: int) -> Work:
     """Return the row of ConsumerGroupHeartbeat in a group with `idle` further members, none of which has a partition to give up."""
-    peer = new_peer()
-    join = heartbeat_request(
-        "reader", 0, rebalance_timeout_ms=SESSION_MS, subscribed_topic_names=["t"], topic_partitions=[]
-    )
-    epoch = peer.ask(join, CONSUMER_GROUP_HEARTBEAT, 0).member_epoch
-    add_idle_members(peer, idle, epoch)
+    peer, epoch = consumer_group(idle)
     return workload.again(peer, heartbeat_request("reader", epoch), CONSUMER_GROUP_HEARTBEAT)
+
+
+def full(idle: int) -> Work:
+    """Return the row of a full ConsumerGroupHeartbeat, which repeats the timeout, the topics and the owned partitions of the member."""
+    peer, epoch = consumer_group(idle)
+    return workload.again(peer, full_request(epoch), CONSUMER_GROUP_HEARTBEAT)
+
+
+def consumer_group(idle: int) -> tuple[Peer, int]:
+    """Return the connection of the member "reader" in a group with `idle` further members, and its epoch."""
+    peer = new_peer()
+    epoch = peer.ask(full_request(0), CONSUMER_GROUP_HEARTBEAT, 0).member_epoch
+    add_idle_members(peer, idle, epoch)
+    return peer, epoch
+
+
+def full_request(epoch: int) -> Any:
+    """Return a full heartbeat of the member "reader", which has no partition or reports none."""
+    return heartbeat_request(
+        "reader", epoch, rebalance_timeout_ms=SESSION_MS, subscribed_topic_names=["t"], topic_partitions=[]
+    )
 
 
 def add_idle_members(peer: Peer, count: int, epoch: int) -> None:
@@ -101,7 +117,11 @@ def heartbeat_request(member_id: str, epoch: int, **fields: Any) -> Any:
     )
 
 
-PREPARED: dict[str, Callable[[int], Work]] = {"Heartbeat": classic, "ConsumerGroupHeartbeat": consumer}
+PREPARED: dict[str, Callable[[int], Work]] = {
+    "Heartbeat": classic,
+    "ConsumerGroupHeartbeat": consumer,
+    "full ConsumerGroupHeartbeat": full,
+}
 
 
 def row(api: str, idle: int) -> str:
