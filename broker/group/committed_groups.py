@@ -1,32 +1,40 @@
 """The state of groups and offsets up to the high watermark: requests that only read see this state while later records are not replicated (GC-66).
 
-Kafka's coordinator in Java keeps the states since the high watermark in timeline collections. Here the records of a partition up to the high
-watermark are replayed a second time. This happens at the first read while later records are not replicated. Each later read replays only the records
-that have followed.
+Kafka's coordinator in Java keeps the states since the high watermark in timeline collections. Here a second state follows the first one: each change
+that is loaded or written is queued, decoded, and is applied to the second state once it is replicated. A read therefore reads no records.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafkaproto.broker.group.group import Group
 from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
-from kafkaproto.broker.group.replay import Loaded
+from kafkaproto.broker.group.replay import Change, Loaded, apply, empty, end_transaction
 from kafkaproto.broker.group.storage import GroupStorage
+
+MAX_QUEUED = 100
+"""How many changes a partition queues before it applies those that are replicated."""
 
 
 @dataclass(slots=True)
-class _Replayed:
-    """The groups of one partition. end_offset: all records below this offset are replayed, except those that compaction had removed."""
+class _Followed:
+    """The groups of one partition. replicated: their state up to the last change that was applied. queued: all later changes, in order.
 
-    loaded: Loaded = field(default_factory=lambda: Loaded({}, {}, {}, {}))
-    end_offset: int = 0
+    limit: the length of the queue at which the replicated changes are applied without waiting for a read. A queue of unreplicated changes doubles its
+    limit, so that the time for a change does not grow with the length of the queue.
+    """
+
+    replicated: Loaded = field(default_factory=empty)
+    queued: deque[Change] = field(default_factory=deque)
+    limit: int = MAX_QUEUED
 
 
 class CommittedGroups:
-    """The groups of the partitions that one broker has loaded, up to their high watermarks. storage: reads the offsets topic.
+    """The groups of the partitions that one broker has loaded, up to their high watermarks. storage: reads and writes the offsets topic.
 
     A partition is behind while it has records that are not replicated. With Kafka's old group coordinator (3.9), no partition counts as behind,
     because requests see changes that are not replicated yet.
@@ -34,28 +42,51 @@ class CommittedGroups:
 
     def __init__(self, storage: GroupStorage) -> None:
         self._storage = storage
-        self._partitions: dict[int, _Replayed] = {}
+        self._partitions: dict[int, _Followed] = {}
+        storage.written = self._add
 
-    def add(self, index: int) -> None:
-        """Record that this broker has loaded partition `index`."""
-        self._partitions[index] = _Replayed()
+    def load(self, index: int) -> Iterator[Change]:
+        """Yield all changes in partition `index`, which this broker starts to coordinate. From now on the partition is followed."""
+        if not self._storage.is_new_coordinator:
+            yield from self._storage.read(index)
+            return
+        self._partitions[index] = _Followed()
+        for change in self._storage.read(index):
+            self._add(index, change)
+            yield change
 
     def drop(self, index: int) -> None:
         """Forget partition `index`, because this broker no longer coordinates its groups."""
         self._partitions.pop(index, None)
 
+    def end_transaction(self, group_id: str, producer_id: int, *, committed: bool) -> None:
+        """End a producer's transaction in a group, because the marker is replicated (TX-43). committed: whether the transaction was committed."""
+        index = self._storage.partition_of(group_id)
+        if index in self._partitions:
+            end_transaction(self._replicated(index), [group_id], producer_id, committed=committed)
+
+    def _add(self, index: int, change: Change) -> None:
+        """Queue a change that was just loaded or written. Changes of partitions that are not loaded are ignored: loading reads them."""
+        followed = self._partitions.get(index)
+        if followed is None:
+            return
+        followed.queued.append(change)
+        if len(followed.queued) >= followed.limit:
+            self._replicated(index)
+            followed.limit = max(MAX_QUEUED, 2 * len(followed.queued))
+
     def is_behind(self, group_id: str) -> bool:
         """Return whether the group's partition has unreplicated records, so that requests that only read must not see the group's newest state."""
-        return self._storage.is_new_coordinator and self._is_behind(self._storage.partition_of(group_id))
+        return self._is_behind(self._storage.partition_of(group_id))
 
     def _is_behind(self, index: int) -> bool:
         return index in self._partitions and not self._storage.is_replicated(index)
 
     def names(self) -> Iterator[str]:
         """Yield the ids of all groups in partitions that have records that are not replicated."""
-        for index in self._partitions if self._storage.is_new_coordinator else ():
+        for index in self._partitions:
             if self._is_behind(index):
-                loaded = self._replay(index)
+                loaded = self._replicated(index)
                 yield from {**loaded.groups, **loaded.consumers, **loaded.offsets, **loaded.pending}
 
     def get(self, group_id: str, newest: AnyGroup | None) -> AnyGroup | None:
@@ -64,7 +95,7 @@ class CommittedGroups:
         newest: the newest state of the group, None if it is deleted. A classic group that still exists is returned in its newest state: in Kafka,
         too, only the existence of a classic group depends on the high watermark.
         """
-        loaded = self._replay(self._storage.partition_of(group_id))
+        loaded = self._replicated(self._storage.partition_of(group_id))
         offsets = loaded.offsets.get(group_id, {})
         consumer = loaded.consumers.get(group_id)
         if consumer is not None:
@@ -84,14 +115,12 @@ class CommittedGroups:
 
     def offsets(self, group_id: str) -> Mapping[PartitionKey, CommittedOffset]:
         """Return the replicated committed offsets of a group whose partition is behind (`is_behind`)."""
-        return self._replay(self._storage.partition_of(group_id)).offsets.get(group_id, {})
+        return self._replicated(self._storage.partition_of(group_id)).offsets.get(group_id, {})
 
-    def _replay(self, index: int) -> Loaded:
-        replayed = self._partitions[index]
-        if self._storage.compacted_to(index) > replayed.end_offset > 0:
-            replayed = self._partitions[index] = _Replayed()  # tombstones of what is replayed may be gone
-        end_offset = self._storage.high_watermark_of(index)
-        if end_offset > replayed.end_offset:
-            self._storage.replay(replayed.loaded, index, replayed.end_offset, end_offset)
-            replayed.end_offset = end_offset
-        return replayed.loaded
+    def _replicated(self, index: int) -> Loaded:
+        """Apply the changes of a partition that have become replicated, and return the state of its groups."""
+        followed = self._partitions[index]
+        queued, high_watermark = followed.queued, self._storage.high_watermark_of(index)
+        while queued and queued[0].end_offset <= high_watermark:
+            apply(followed.replicated, queued.popleft())
+        return followed.replicated

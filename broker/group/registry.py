@@ -19,7 +19,7 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.pending_offsets import PendingGroups
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import Entry
-from kafkaproto.broker.group.replay import Loaded, iterate
+from kafkaproto.broker.group.replay import Loaded, iterate, load
 from kafkaproto.broker.group.results import ALWAYS
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
@@ -251,8 +251,7 @@ class Registry:
 
     def load(self, index: int, now_ms: int) -> None:
         """Load the groups of partition `index` of `__consumer_offsets`. The session timeouts of their members restart (GO-11)."""
-        self.visible.committed.add(index)
-        self._take(self._storage.load(index), now_ms)
+        self._take(load(self.visible.committed.load(index)), now_ms)
 
     def _take(self, loaded: Loaded, now_ms: int) -> None:
         for group_id, consumer in loaded.consumers.items():

@@ -7,7 +7,7 @@ timers, logs or clients.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from kafkaproto.broker.group import consumer_records
@@ -48,29 +48,70 @@ class Loaded(NamedTuple):
     pending: dict[str, PendingOffsets]
 
 
-def apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:
-    """Apply the next record of partition `index` of `__consumer_offsets` to `loaded` (GO-11). A damaged record is logged and skipped."""
-    if record.ends is not None:
-        _end_transaction(loaded, record.producer_id, committed=record.ends)
-    if record.key is None:
-        return
-    try:
-        parsed = parse(record.key, record.value)
-    except DecodeError as error:
-        logger.warning("__consumer_offsets-%d: the record at offset %d is skipped: %s", index, record.offset, error)
-        return
-    if isinstance(parsed, GroupRecord):
-        if parsed.group is None:
-            loaded.groups.pop(parsed.group_id, None)
+def empty() -> Loaded:
+    """Return the state of a partition without records."""
+    return Loaded({}, {}, {}, {})
+
+
+StoredRecord = OffsetRecord | GroupRecord | ConsumerRecord
+
+
+class Change(NamedTuple):
+    """Records that follow each other in a partition of `__consumer_offsets`, decoded. The change is replicated when all of them are.
+
+    end_offset: the offset after the last record. producer_id: the producer in whose transaction the records are; -1 without a transaction. ends: for
+    a transaction marker, which has no records: True if it commits the transaction, False if it aborts it; otherwise None.
+    """
+
+    end_offset: int
+    records: Sequence[StoredRecord]
+    producer_id: int = -1
+    ends: bool | None = None
+
+
+def changes(logged: Iterable[LoggedRecord], index: int) -> Iterator[Change]:
+    """Yield the changes that the records of partition `index` of `__consumer_offsets` describe. A damaged record is logged and skipped."""
+    for record in logged:
+        if record.ends is not None:
+            yield Change(record.offset + 1, (), record.producer_id, record.ends)
+        if record.key is None:
+            continue
+        try:
+            parsed = parse(record.key, record.value)
+        except DecodeError as error:
+            logger.warning("__consumer_offsets-%d: the record at offset %d is skipped: %s", index, record.offset, error)
+            continue
+        if parsed is not None:
+            yield Change(record.offset + 1, (parsed,), record.producer_id)
+
+
+def load(read: Iterable[Change]) -> Loaded:
+    """Return the groups that all changes of a partition describe (GO-11)."""
+    loaded = empty()
+    for change in read:
+        apply(loaded, change)
+    for group in loaded.consumers.values():
+        group.set_target(group.targets, group.assignment_epoch)
+    return loaded
+
+
+def apply(loaded: Loaded, change: Change) -> None:
+    """Apply the next change of a partition of `__consumer_offsets` to `loaded` (GO-11)."""
+    if change.ends is not None:
+        end_transaction(loaded, list(loaded.pending), change.producer_id, committed=change.ends)
+    for parsed in change.records:
+        if isinstance(parsed, OffsetRecord):
+            _apply_offset(loaded, parsed, change.producer_id)
+        elif isinstance(parsed, GroupRecord):
+            if parsed.group is None:
+                loaded.groups.pop(parsed.group_id, None)
+            else:
+                loaded.groups[parsed.group_id] = parsed.group
+                loaded.consumers.pop(parsed.group_id, None)  # a classic group replaces one of the new protocol
         else:
-            loaded.groups[parsed.group_id] = parsed.group
-            loaded.consumers.pop(parsed.group_id, None)  # a classic group replaces one of the new protocol
-    elif isinstance(parsed, ConsumerRecord):
-        group = loaded.consumers.setdefault(parsed.group_id, ConsumerGroup(parsed.group_id))
-        if not consumer_records.apply(group, parsed.key, parsed.value):
-            del loaded.consumers[parsed.group_id]
-    elif parsed is not None:
-        _apply_offset(loaded, parsed, record.producer_id)
+            group = loaded.consumers.setdefault(parsed.group_id, ConsumerGroup(parsed.group_id))
+            if not consumer_records.apply(group, parsed.key, parsed.value):
+                del loaded.consumers[parsed.group_id]
 
 
 def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> None:
@@ -98,12 +139,15 @@ def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> Non
             del loaded.offsets[group_id]
 
 
-def _end_transaction(loaded: Loaded, producer_id: int, *, committed: bool) -> None:
-    """Apply the marker that ends a producer's transaction to `loaded`, the state of all groups as read so far.
+def end_transaction(loaded: Loaded, group_ids: Iterable[str], producer_id: int, *, committed: bool) -> None:
+    """End a producer's transaction in some groups of `loaded`.
 
     The pending offsets of the producer are removed. If `committed`, they become committed offsets (TX-43).
     """
-    for group_id, pending in list(loaded.pending.items()):
+    for group_id in group_ids:
+        pending = loaded.pending.get(group_id)
+        if pending is None:
+            continue
         offsets = pending.end(producer_id, committed=committed)[1]
         if offsets:
             loaded.offsets.setdefault(group_id, {}).update(offsets)

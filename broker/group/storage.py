@@ -6,7 +6,7 @@ This module translates the errors of the log into the errors that clients get (G
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Protocol
 
@@ -17,13 +17,15 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.records import (
     KAFKA_3_9,
     Entry,
+    OffsetRecord,
     RecordVersions,
     StoredGroup,
     StoredMember,
     group_entry,
     offset_entry,
+    parse,
 )
-from kafkaproto.broker.group.replay import Loaded, LoggedRecord, apply
+from kafkaproto.broker.group.replay import Change, Loaded, LoggedRecord, changes, load
 from kafkaproto.broker.group.results import ALWAYS
 from kafkaproto.broker.runtime.internal_topics import LOG_ERRORS
 from kafkaproto.error_codes import ErrorCode
@@ -59,11 +61,12 @@ class OffsetsLog(Protocol):
         done: Stored,
         *,
         producer: tuple[int, int] | None = None,
+        appended: Callable[[int], None] | None = None,
     ) -> None:
         """Append records to partition `index` of the offsets topic. `done` is called when the records are replicated, or with an error if that fails.
 
         entries: the records as (key, value); a value of None is a tombstone. producer: the (producer id, epoch) in whose transaction the records
-        are; None for no transaction.
+        are; None for no transaction. appended: a function that is called with the end offset of the records when they are in the log, before `done`.
         """
 
     def append_only(self, index: int, entries: Sequence[Entry], now_ms: int) -> int:
@@ -76,11 +79,8 @@ class OffsetsLog(Protocol):
     def await_replicated(self, index: int, now_ms: int, done: Stored) -> None:
         """Call `done` when all present records of partition `index` of the offsets topic are replicated, or with an error if they cannot be."""
 
-    def read(self, index: int, start_offset: int = 0, end_offset: int | None = None) -> Iterable[LoggedRecord]:
-        """Return the records of partition `index` of the offsets topic, from `start_offset` up to the record before `end_offset`.
-
-        end_offset: None for all records up to the end of the log.
-        """
+    def read(self, index: int) -> Iterable[LoggedRecord]:
+        """Return all records of partition `index` of the offsets topic, up to the end of the log."""
         ...
 
     def end_offset(self, index: int) -> int:
@@ -89,10 +89,6 @@ class OffsetsLog(Protocol):
 
     def high_watermark(self, index: int) -> int:
         """Return the high watermark of partition `index` of the offsets topic, 0 if this broker does not lead it."""
-        ...
-
-    def compacted_to(self, index: int) -> int:
-        """Return the offset up to which partition `index` of the offsets topic is compacted, 0 if this broker does not lead it."""
         ...
 
 
@@ -114,6 +110,8 @@ class GroupStorage:
         self._log = log
         self.is_new_coordinator = is_new_coordinator
         self.partition_of = partition_of
+        self.written: Callable[[int, Change], None] = lambda index, change: None
+        """A function of (partition index, change) that is called for each change when it is in the log, if `is_new_coordinator` is true."""
         self._versions = versions
 
     def store_offsets(
@@ -134,22 +132,25 @@ class GroupStorage:
         """
         entries = [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
         errors = _GROUP_ERRORS if self.is_new_coordinator else _COMMIT_ERRORS
-        is_done = has_taken_effect = False
+        index = self.partition_of(group_id)
+
+        def appended(end_offset: int) -> None:
+            records = [OffsetRecord(group_id, key, committed) for key, committed in offsets.items()]
+            self.written(index, Change(end_offset, records, -1 if producer is None else producer[0]))
+            take_effect()
 
         def done(error: int, at_ms: int) -> None:
-            nonlocal is_done
-            is_done = True
-            if not error and not has_taken_effect:
+            if not error and not self.is_new_coordinator:
                 take_effect()
             stored(errors.get(error, error), at_ms)
 
-        if producer is None or self._log is None:
-            self._append(group_id, entries, now_ms, done)
-        else:
-            self._log.append(self.partition_of(group_id), entries, now_ms, done, producer=producer)
-        if self.is_new_coordinator and not is_done:
-            has_taken_effect = True
+        if self._log is None:
             take_effect()
+            stored(ErrorCode.NONE, now_ms)
+        elif self.is_new_coordinator:
+            self._log.append(index, entries, now_ms, done, producer=producer, appended=appended)
+        else:
+            self._log.append(index, entries, now_ms, done, producer=producer)
 
     def store_group(self, group: Group, assignments: Mapping[str, bytes], now_ms: int, stored: Stored) -> None:
         """Store the current generation with `assignments` by member id. `stored` is called with the error code for JoinGroup and SyncGroup."""
@@ -193,10 +194,20 @@ class GroupStorage:
         return self._append_only(group.group_id, [*tombstones, self.entry_of(group)], now_ms)
 
     def _append_only(self, group_id: str, entries: Sequence[Entry], now_ms: int) -> int:
-        if not entries or self._log is None:
+        if not entries:
             return ErrorCode.NONE
-        error = self._log.append_only(self.partition_of(group_id), entries, now_ms)
+        error = self._append_at_once(group_id, entries, now_ms)
         return _GROUP_ERRORS.get(error, error)
+
+    def _append_at_once(self, group_id: str, entries: Sequence[Entry], now_ms: int) -> int:
+        """Append records without waiting for replicas. Returns the log's error code."""
+        if self._log is None:
+            return ErrorCode.NONE
+        index = self.partition_of(group_id)
+        error = self._log.append_only(index, entries, now_ms)
+        if not error and self.is_new_coordinator:
+            self.written(index, _change(self._log.end_offset(index), entries))
+        return error
 
     def entry_of(self, group: Group) -> Entry:
         """Return the record of a classic group's current generation with the assignments of its members."""
@@ -208,23 +219,11 @@ class GroupStorage:
         entries = [offset_entry(group.group_id, *entry, self._versions) for entry in group.offsets.items()]
         if group.protocol_type is not None:
             entries.append(group_entry(group.group_id, snapshot(group, {}), self._versions))
-        return 0 if self._log is None else self._log.append_only(self.partition_of(group.group_id), entries, now_ms)
+        return self._append_at_once(group.group_id, entries, now_ms)
 
-    def load(self, index: int) -> Loaded:
-        """Return the groups that the records of partition `index` of `__consumer_offsets` contain (GO-11). Damaged records are logged and skipped."""
-        loaded = Loaded({}, {}, {}, {})
-        self.replay(loaded, index)
-        for group in loaded.consumers.values():
-            group.set_target(group.targets, group.assignment_epoch)
-        return loaded
-
-    def replay(self, loaded: Loaded, index: int, start_offset: int = 0, end_offset: int | None = None) -> None:
-        """Apply the records of partition `index` from `start_offset` up to the record before `end_offset` to `loaded`.
-
-        end_offset: None for all records up to the end of the log. Damaged records are logged and skipped.
-        """
-        for record in () if self._log is None else self._log.read(index, start_offset, end_offset):
-            apply(loaded, record, index)
+    def read(self, index: int) -> Iterator[Change]:
+        """Yield the changes in partition `index` of `__consumer_offsets` (GO-11). Damaged records are logged and skipped."""
+        return changes(() if self._log is None else self._log.read(index), index)
 
     def append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
         """Store a change of a consumer group. `stored` is called with the error code for the ConsumerGroupHeartbeat response.
@@ -263,7 +262,7 @@ class GroupStorage:
 
     def load_group(self, group_id: str) -> Loaded:
         """Load a single group from the records of its partition."""
-        loaded = self.load(self.partition_of(group_id))
+        loaded = load(self.read(self.partition_of(group_id)))
         for part in loaded:
             for other in [key for key in part if key != group_id]:
                 del part[other]
@@ -291,10 +290,6 @@ class GroupStorage:
         """Return whether all records in partition `index` are replicated. True without a log."""
         return self._log is None or self._log.high_watermark(index) >= self._log.end_offset(index)
 
-    def compacted_to(self, index: int) -> int:
-        """Return the offset up to which partition `index` is compacted, so that tombstones before it may be missing; 0 without a log."""
-        return 0 if self._log is None else self._log.compacted_to(index)
-
     def high_watermark_of(self, index: int) -> int:
         """Return the high watermark of partition `index`, 0 if this broker does not lead it."""
         return 0 if self._log is None else self._log.high_watermark(index)
@@ -302,8 +297,22 @@ class GroupStorage:
     def _append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
         if self._log is None:
             stored(ErrorCode.NONE, now_ms)
-        else:
-            self._log.append(self.partition_of(group_id), entries, now_ms, stored)
+            return
+        index = self.partition_of(group_id)
+        if not self.is_new_coordinator:
+            self._log.append(index, entries, now_ms, stored)
+            return
+
+        def appended(end_offset: int) -> None:
+            self.written(index, _change(end_offset, entries))
+
+        self._log.append(index, entries, now_ms, stored, appended=appended)
+
+
+def _change(end_offset: int, entries: Sequence[Entry]) -> Change:
+    """Return the change that records describe which were just written outside a transaction. end_offset: the offset after the last of them."""
+    parsed = (parse(key, value) for key, value in entries)
+    return Change(end_offset, [record for record in parsed if record is not None])
 
 
 def gathered(awaited: Set[str], now_ms: int, done: DeletionReply) -> DeletionReply:

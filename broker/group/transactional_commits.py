@@ -134,6 +134,7 @@ class TransactionalCommits:
             if self._storage.partition_of(group_id) != index:
                 continue
             self._groups.pending_groups.remove(group_id, [producer_id])
+            self._groups.visible.committed.end_transaction(group_id, producer_id, committed=committed)
             group = self._groups.get_any(group_id) or self._groups.forgotten.get(group_id)
             if group is not None:
                 keys, offsets = group.pending_offsets.end(producer_id, committed=committed)

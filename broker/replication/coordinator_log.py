@@ -76,18 +76,23 @@ class CoordinatorLog:
         done: Done,
         *,
         producer: tuple[int, int] | None = None,
+        appended: Callable[[int], None] | None = None,
     ) -> None:
         """Append (key, value) pairs to partition `index` as one batch; a value of None is a tombstone.
 
-        producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. `done` is called with 0 when the records are
-        replicated, or with an error code if the append or the replication fails, possibly before this method returns. If the constructor got
-        acks_all=False, `done` is called directly after the append, without waiting for the replicas. The error is NOT_LEADER_OR_FOLLOWER (6) if this
-        broker does not lead the partition.
+        producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. appended: a function that is called with the
+        end offset of the batch when the batch is in this broker's log, before `done`; it is not called if the append fails.
+
+        `done` is called with 0 when the records are replicated, or with an error code if the append or the replication fails, possibly before this
+        method returns. If the constructor got acks_all=False, `done` is called directly after the append, without waiting for the replicas. The error
+        is NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead the partition.
         """
-        error, awaited = self._append(index, entries, now_ms, acks_all=self._acks_all, producer=producer)
+        error, end_offset, awaited = self._append(index, entries, now_ms, acks_all=self._acks_all, producer=producer)
         if error:
             done(error, now_ms)
         else:
+            if appended is not None:
+                appended(end_offset)
             await_append(awaited, self._timers, now_ms, self._timeout_ms, done)
 
     def append_only(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int) -> int:
@@ -116,10 +121,11 @@ class CoordinatorLog:
         *,
         acks_all: bool,
         producer: tuple[int, int] | None = None,
-    ) -> tuple[int, AwaitedReplication | None]:
+    ) -> tuple[int, int, AwaitedReplication | None]:
+        """Append (key, value) pairs as one batch. Returns (error code, end offset of the batch, its replication if that must be awaited or None)."""
         partition = self._led(index)
         if partition is None:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, None
         records = [NewRecord(value, key, now_ms) for key, value in entries]
         if producer is None:
             batch = build_batch(records, compression=self._compression)
@@ -138,27 +144,24 @@ class CoordinatorLog:
                 partition, memoryview(batch), now_ms, acks_all=checks_isr, from_client=False
             )
         except (KafkaError, InvalidBatch) as error:
-            return error.error_code, None
+            return error.error_code, -1, None
         except StorageError:
-            return ErrorCode.KAFKA_STORAGE_ERROR, None
+            return ErrorCode.KAFKA_STORAGE_ERROR, -1, None
+        awaited: AwaitedReplication | None = appended.awaited
         if acks_all and not checks_isr and partition.log.high_watermark < appended.end_offset:
-            return ErrorCode.NONE, AwaitedReplication(partition, appended.end_offset)
-        return ErrorCode.NONE, appended.awaited
+            awaited = AwaitedReplication(partition, appended.end_offset)
+        return ErrorCode.NONE, appended.end_offset, awaited
 
-    def read(self, index: int, start_offset: int = 0, end_offset: int | None = None) -> Iterator[LoggedRecord]:
-        """Yield the records of partition `index`, including markers, from `start_offset` up to the record before `end_offset`.
+    def read(self, index: int) -> Iterator[LoggedRecord]:
+        """Yield all records of partition `index`, including markers and records that are not replicated yet.
 
-        end_offset: None for all records up to the end of the log, also those that are not replicated yet. Yields nothing if this broker does not lead
-        the partition.
+        Yields nothing if this broker does not lead the partition.
         """
         partition = self._led(index)
         if partition is None:
             return
-        log = partition.log
-        start_offset = max(start_offset, log.log_start_offset)
+        log, start_offset = partition.log, partition.log.log_start_offset
         for position, header in log.batches(start_offset):
-            if end_offset is not None and header.base_offset >= end_offset:
-                return
             producer_id = header.producer_id if header.is_transactional else NO_PRODUCER
             for record in read_records(log.store.read(position, header.size)):
                 if record.offset < start_offset:
@@ -179,11 +182,6 @@ class CoordinatorLog:
         """Return the high watermark of partition `index`, 0 if this broker does not lead it."""
         partition = self._led(index)
         return 0 if partition is None else partition.log.high_watermark
-
-    def compacted_to(self, index: int) -> int:
-        """Return the offset up to which partition `index` is compacted, 0 if this broker does not lead it."""
-        partition = self._led(index)
-        return 0 if partition is None else partition.log.first_dirty_offset
 
     def _led(self, index: int) -> Partition | None:
         partition = self._replicas.find(self.topic, index)

@@ -171,7 +171,7 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
     joined = join(group)
     log = group.cluster.state.nodes[0].groups.groups._storage._log
 
-    def refuse(index: int, entries: Any, now_ms: int, done: Any) -> None:
+    def refuse(index: int, entries: Any, now_ms: int, done: Any, **_: Any) -> None:
         done(NOT_LEADER, now_ms)
 
     with monkeypatch.context() as patched:

@@ -1,99 +1,196 @@
-"""Read requests of groups while records of their partition are not replicated, after the partition was compacted (GC-66)."""
+"""Read requests of groups while records of their partition are not replicated (GC-66)."""
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
 import pytest
 
-from kafkaproto.broker.group.committed_groups import CommittedGroups
+from kafkaproto.broker.group.committed_groups import MAX_QUEUED, CommittedGroups
+from kafkaproto.broker.group.group import Group as ClassicGroup
 from kafkaproto.broker.group.offsets import CommittedOffset
-from kafkaproto.broker.group.records import KAFKA_3_9, offset_entry
+from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.replay import Loaded, load
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.replication.coordinator_log import LoggedRecord
+from kafkaproto.conformance.consumer_groups import ConsumerGroup
+from kafkaproto.conformance.groups import OFFSETS_TOPIC
+from kafkaproto.conformance.transactions import Producer
+from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.support.broker.transaction_bench import TransactionBench
+from tests.support.scene import hold, release
 
 KEY = ("topic", 0)
+pytestmark = pytest.mark.rule("GC-66")
 
 
 class Log:
-    """One partition of the offsets topic. records: (offset, key, value) of those that compaction has not removed."""
+    """One partition of the offsets topic. reads: how often the log was read."""
 
     def __init__(self) -> None:
         self.records: list[LoggedRecord] = []
-        self.end = self.watermark = self.compacted = 0
+        self.watermark = self.reads = 0
 
-    def append(self, group_id: str, offset: int | None) -> None:
-        committed = None if offset is None else CommittedOffset(offset, -1, "", 0)
-        key, value = offset_entry(group_id, KEY, committed, KAFKA_3_9)
-        self.records.append(LoggedRecord(self.end, key, value))
-        self.end += 1
+    def append_only(self, index: int, entries: list[Entry], now_ms: int) -> int:
+        self.records += [LoggedRecord(len(self.records) + i, *entry) for i, entry in enumerate(entries)]
+        return 0
 
-    def read(self, index: int, start_offset: int = 0, end_offset: int | None = None) -> list[LoggedRecord]:
-        end = self.end if end_offset is None else end_offset
-        return [record for record in self.records if start_offset <= record.offset < end]
+    def read(self, index: int) -> list[LoggedRecord]:
+        self.reads += 1
+        return self.records
 
     def high_watermark(self, index: int) -> int:
         return self.watermark
 
     def end_offset(self, index: int) -> int:
-        return self.end
-
-    def compacted_to(self, index: int) -> int:
-        return self.compacted
+        return len(self.records)
 
 
-@pytest.fixture
-def log() -> Log:
-    return Log()
+class Coordinator:
+    """The storage of a coordinator that has one partition, and the replicated state of its groups."""
+
+    def __init__(self, log: Log, *, is_new_coordinator: bool = True) -> None:
+        self.log = log
+        self.storage = GroupStorage(log, lambda group_id: 0, is_new_coordinator=is_new_coordinator)  # type: ignore[arg-type]
+        self.committed = CommittedGroups(self.storage)
+        self.loaded = load(self.committed.load(0))
+
+    def store(self, group_id: str, offset: int) -> None:
+        group = ClassicGroup(group_id, 0)
+        group.offsets[KEY] = CommittedOffset(offset, -1, "", 0)
+        assert self.storage.store_now(group, 0) == 0
+
+    def delete(self, group_id: str) -> None:
+        assert self.storage.delete(ClassicGroup(group_id, 0), [KEY], 0, group_too=False) == 0
+
+    def fetched(self, group_id: str) -> int | None:
+        assert self.committed.is_behind(group_id)
+        offset = self.committed.offsets(group_id).get(KEY)
+        return None if offset is None else offset.offset
 
 
-@pytest.fixture
-def committed(log: Log) -> CommittedGroups:
-    groups = CommittedGroups(GroupStorage(log, lambda group_id: 0, is_new_coordinator=True))  # type: ignore[arg-type]
-    groups.add(0)
-    return groups
-
-
-def fetched(committed: CommittedGroups, group_id: str) -> int | None:
-    assert committed.is_behind(group_id)
-    offset = committed.offsets(group_id).get(KEY)
-    return None if offset is None else offset.offset
-
-
-@pytest.mark.rule("GC-66")
-def test_offset_reads_replay_only_records_between_the_last_and_new_high_watermark(
-    log: Log, committed: CommittedGroups
-) -> None:
-    log.append("a", 5)
-    log.append("a", 6)
-    assert fetched(committed, "a") is None
+def test_offset_reads_see_changes_below_the_high_watermark_and_read_no_records() -> None:
+    log = Log()
+    first = Coordinator(log)
+    first.store("a", 5)
+    first.store("a", 6)
+    coordinator = Coordinator(log)
+    assert (first.fetched("a"), coordinator.fetched("a"), coordinator.loaded.offsets["a"][KEY].offset) == (
+        None,
+        None,
+        6,
+    )
     log.watermark = 1
-    assert fetched(committed, "a") == 5
-    log.records = log.records[1:]  # what was replayed is not read again
-    log.append("a", 7)
+    assert (first.fetched("a"), coordinator.fetched("a")) == (5, 5)
+    coordinator.store("a", 7)
     log.watermark = 2
-    assert fetched(committed, "a") == 6
+    assert coordinator.fetched("a") == 6
+    coordinator.delete("a")
     log.watermark = 3
-    assert not committed.is_behind("a")
+    assert coordinator.fetched("a") == 7
+    coordinator.store("b", 1)
+    log.watermark = 4
+    assert (coordinator.fetched("a"), coordinator.fetched("b")) == (None, None)
+    log.watermark = 5
+    assert not coordinator.committed.is_behind("a")
+    assert log.reads == 2
 
 
-@pytest.mark.rule("GC-66")
-def test_deleted_offset_does_not_come_back_after_compaction_removed_its_tombstone(
-    log: Log, committed: CommittedGroups
-) -> None:
-    log.append("a", 5)
-    log.append("b", 1)
-    log.watermark = 1
-    assert fetched(committed, "a") == 5
-    log.append("a", None)
-    log.append("b", 2)
-    log.records = log.records[-1:]
-    log.watermark = log.compacted = 4
-    log.append("b", 3)
-    assert (fetched(committed, "a"), fetched(committed, "b")) == (None, 2)
+def test_queue_of_changes_is_bounded_by_the_changes_that_are_not_replicated() -> None:
+    coordinator = Coordinator(Log())
+    [followed] = coordinator.committed._partitions.values()
+    for offset in range(10 * MAX_QUEUED):
+        coordinator.store("a", offset)
+        coordinator.log.watermark = offset
+        assert len(followed.queued) <= MAX_QUEUED
+    for offset in range(10 * MAX_QUEUED):
+        coordinator.store("a", offset)
+    assert coordinator.fetched("a") == 10 * MAX_QUEUED - 2
+    assert len(followed.queued) == 10 * MAX_QUEUED + 1
 
 
-@pytest.mark.rule("GC-66")
-def test_coordinator_before_kip_848_answers_reads_without_replaying_the_log(log: Log) -> None:
-    groups = CommittedGroups(GroupStorage(log, lambda group_id: 0))  # type: ignore[arg-type]
-    groups.add(0)
-    log.append("a", 5)
-    assert not groups.is_behind("a") and list(groups.names()) == []
+def test_coordinator_before_kip_848_answers_reads_without_following_the_log() -> None:
+    coordinator = Coordinator(Log(), is_new_coordinator=False)
+    coordinator.store("a", 5)
+    assert not coordinator.committed.is_behind("a") and list(coordinator.committed.names()) == []
+
+
+def state(loaded: Loaded) -> Any:
+    """Return the parts of a partition's state that responses show, in a form that can be compared."""
+    consumers = {
+        group_id: (
+            group.epoch,
+            group.assignment_epoch,
+            {member.member_id: (member.topic_names, member.current) for member in group.members.values()},
+            group.targets,
+        )
+        for group_id, group in loaded.consumers.items()
+    }
+    pending = {group_id: dict(offsets.items()) for group_id, offsets in loaded.pending.items()}
+    return loaded.offsets, loaded.groups, consumers, pending
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_replicated_state_equals_a_replay_of_the_log_up_to_the_high_watermark(seed: int) -> None:
+    random, bench = Random(seed), TransactionBench(newer=True)
+    groups = [ConsumerGroup(bench, 0) for _ in range(3)]
+    index = groups[0].index
+    coordinator = bench.cluster.state.controller.image.leader_of(OFFSETS_TOPIC, index)[0]
+    followers = [node for node in range(3) if node != coordinator]
+    registry = bench.cluster.state.nodes[coordinator].groups.groups
+    storage, committed = registry._storage, registry.visible.committed
+    producers = [Producer(bench, f"producer-{seed}-{i}") for i in range(2)]
+    for producer in producers:
+        producer.init()
+    is_held = False
+    seen, has_pending = set(), set()
+    for step in range(150):
+        group, producer = random.choice(groups), random.choice(producers)
+        action = random.choice(("commit", "commit", "join", "leave", "delete", "transaction", "hold"))
+        seen.add((action, is_held))
+        if action == "commit":
+            partition = OffsetCommitRequestPartition(random.randrange(2), step)
+            topics = [OffsetCommitRequestTopic(group.topic.name, partitions=[partition])]
+            bench.send(group.connect(), OffsetCommitRequest(group.id, topics=topics), 8)
+        elif action in ("join", "leave"):
+            epoch = 0 if action == "join" else -1
+            request = _heartbeat(group, random.choice("AB"), epoch)
+            bench.send(group.connect(), request, group.version)
+        elif action == "delete":
+            bench.send(group.connect(), DeleteGroupsRequest([group.id]), 2)
+        elif action == "hold":
+            is_held = not is_held
+            (hold if is_held else release)(bench.cluster, *followers, topic=OFFSETS_TOPIC, index=index)
+        elif not is_held:
+            producer.add_offsets(group)
+            producer.commit_offsets(group, {(group.topic.name, 0): step})
+            if random.random() < 0.7:
+                producer.end(commit=random.random() < 0.5)
+        bench.cluster.advance(random.choice((0, 10, 1_000)))
+        high_watermark = storage.high_watermark_of(index)
+        expected = load(change for change in storage.read(index) if change.end_offset <= high_watermark)
+        with patch.object(storage._log, "read", side_effect=AssertionError):
+            assert state(committed._replicated(index)) == state(expected), (step, action)
+        has_pending.add(bool(expected.pending))
+    assert len(seen) == 12 and has_pending == {True, False}
+
+
+def _heartbeat(group: ConsumerGroup, member_id: str, epoch: int) -> Any:
+    if epoch < 0:
+        return ConsumerGroupHeartbeatRequest(group.id, member_id, epoch)
+    return ConsumerGroupHeartbeatRequest(
+        group.id,
+        member_id,
+        epoch,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=[group.topic.name],
+        topic_partitions=[],
+    )
