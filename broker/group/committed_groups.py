@@ -16,7 +16,7 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.replay import Change, Loaded, apply, empty, end_transaction
 from kafkaproto.broker.group.storage import GroupStorage
 
-MAX_QUEUED = 100
+MAX_QUEUED = 32
 """How many changes a partition queues before it applies those that are replicated."""
 
 

@@ -7,7 +7,7 @@ timers, logs or clients.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kafkaproto.broker.group import consumer_records
@@ -53,7 +53,14 @@ def empty() -> Loaded:
     return Loaded({}, {}, {}, {})
 
 
-StoredRecord = OffsetRecord | GroupRecord | ConsumerRecord
+class CommittedOffsets(NamedTuple):
+    """The records of one commit: the committed offset of each partition. The dict must not change afterwards."""
+
+    group_id: str
+    offsets: Mapping[PartitionKey, CommittedOffset]
+
+
+StoredRecord = OffsetRecord | CommittedOffsets | GroupRecord | ConsumerRecord
 
 
 class Change(NamedTuple):
@@ -97,11 +104,14 @@ def load(read: Iterable[Change]) -> Loaded:
 
 def apply(loaded: Loaded, change: Change) -> None:
     """Apply the next change of a partition of `__consumer_offsets` to `loaded` (GO-11)."""
-    if change.ends is not None:
-        end_transaction(loaded, list(loaded.pending), change.producer_id, committed=change.ends)
     for parsed in change.records:
-        if isinstance(parsed, OffsetRecord):
-            _apply_offset(loaded, parsed, change.producer_id)
+        if isinstance(parsed, CommittedOffsets):
+            _apply_commit(loaded, parsed.group_id, parsed.offsets, change.producer_id)
+        elif isinstance(parsed, OffsetRecord):
+            if parsed.committed is None:
+                _delete_offset(loaded, parsed.group_id, parsed.key)
+            else:
+                _apply_commit(loaded, parsed.group_id, {parsed.key: parsed.committed}, change.producer_id)
         elif isinstance(parsed, GroupRecord):
             if parsed.group is None:
                 loaded.groups.pop(parsed.group_id, None)
@@ -112,28 +122,29 @@ def apply(loaded: Loaded, change: Change) -> None:
             group = loaded.consumers.setdefault(parsed.group_id, ConsumerGroup(parsed.group_id))
             if not consumer_records.apply(group, parsed.key, parsed.value):
                 del loaded.consumers[parsed.group_id]
+    if change.ends is not None:
+        end_transaction(loaded, list(loaded.pending), change.producer_id, committed=change.ends)
 
 
-def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> None:
-    """Apply the record of a committed or deleted offset to `loaded`.
-
-    loaded: the state of all groups as read from the log so far. parsed: the record. producer_id: the producer that committed it in a transaction; -1
-    without a transaction.
-    """
-    group_id, key, committed = parsed
-    if producer_id >= 0 and committed is not None:
-        loaded.pending.setdefault(group_id, PendingOffsets()).add(producer_id, {key: committed})
+def _apply_commit(
+    loaded: Loaded, group_id: str, offsets: Mapping[PartitionKey, CommittedOffset], producer_id: int
+) -> None:
+    """Apply the offsets of a commit to `loaded`. producer_id: the producer that committed them in a transaction; -1 without a transaction."""
+    if producer_id >= 0:
+        loaded.pending.setdefault(group_id, PendingOffsets()).add(producer_id, offsets)
         return
     if group_id in loaded.pending:
-        if committed is not None:
-            loaded.pending[group_id].supersede([key])
-        else:
-            loaded.pending[group_id].remove([key])
-            if not loaded.pending[group_id]:
-                del loaded.pending[group_id]
-    if committed is not None:
-        loaded.offsets.setdefault(group_id, {})[key] = committed
-    elif (offsets := loaded.offsets.get(group_id)) is not None:
+        loaded.pending[group_id].supersede(offsets)
+    loaded.offsets.setdefault(group_id, {}).update(offsets)
+
+
+def _delete_offset(loaded: Loaded, group_id: str, key: PartitionKey) -> None:
+    """Apply the tombstone of an offset to `loaded`: remove the committed offset of a partition, and the pending ones."""
+    if group_id in loaded.pending:
+        loaded.pending[group_id].remove([key])
+        if not loaded.pending[group_id]:
+            del loaded.pending[group_id]
+    if (offsets := loaded.offsets.get(group_id)) is not None:
         offsets.pop(key, None)
         if not offsets:
             del loaded.offsets[group_id]

@@ -17,7 +17,6 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.records import (
     KAFKA_3_9,
     Entry,
-    OffsetRecord,
     RecordVersions,
     StoredGroup,
     StoredMember,
@@ -25,7 +24,7 @@ from kafkaproto.broker.group.records import (
     offset_entry,
     parse,
 )
-from kafkaproto.broker.group.replay import Change, Loaded, LoggedRecord, changes, load
+from kafkaproto.broker.group.replay import Change, CommittedOffsets, Loaded, LoggedRecord, changes, load
 from kafkaproto.broker.group.results import ALWAYS
 from kafkaproto.broker.runtime.internal_topics import LOG_ERRORS
 from kafkaproto.error_codes import ErrorCode
@@ -135,8 +134,8 @@ class GroupStorage:
         index = self.partition_of(group_id)
 
         def appended(end_offset: int) -> None:
-            records = [OffsetRecord(group_id, key, committed) for key, committed in offsets.items()]
-            self.written(index, Change(end_offset, records, -1 if producer is None else producer[0]))
+            producer_id = -1 if producer is None else producer[0]
+            self.written(index, Change(end_offset, (CommittedOffsets(group_id, offsets),), producer_id))
             take_effect()
 
         def done(error: int, at_ms: int) -> None:

@@ -154,7 +154,7 @@ def test_join_and_sync_of_a_classic_member_in_a_consumer_group_wait_for_a_commit
 
 
 @pytest.mark.rule("GN-59", "GN-60")
-def test_classic_member_is_removed_if_its_sync_waits_longer_than_its_rebalance_timeout(subject: Subject) -> None:
+def test_classic_member_is_removed_if_its_sync_waits_past_its_rebalance_timeout(subject: Subject) -> None:
     group, topic, other = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
         assert group.enter("A") == (1, ALL)
