@@ -77,7 +77,7 @@ class CommittedGroups:
 
     def is_behind(self, group_id: str) -> bool:
         """Return whether the group's partition has unreplicated records, so that requests that only read must not see the group's newest state."""
-        return self._is_behind(self._storage.partition_of(group_id))
+        return bool(self._partitions) and self._is_behind(self._storage.partition_of(group_id))
 
     def _is_behind(self, index: int) -> bool:
         return index in self._partitions and not self._storage.is_replicated(index)
