@@ -85,7 +85,7 @@ def _marked(request: pytest.FixtureRequest, make: Any) -> Any:
 
 @contextmanager
 def _naming_the_marker(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Return a context manager for the start of a test's cluster. If the test has the marker `kafka`, the error of a failed start says so.
+    """Return a context manager for the start of a test's cluster. If the test has the marker `kafka`, the error of a failed start names it.
 
     A TypeError, ValueError or KafkaError becomes a pytest.UsageError. If the test has no marker, or for other errors, the error is not changed.
     """

@@ -1,11 +1,15 @@
 """Check that every rule of docs/rules has tests, and that the pages list these tests.
 
-A test names the rules that it proves with a marker, `@pytest.mark.rule("F-7", "F-8")`. The program
-checks that every rule has a test that `make test` runs, that every marker names a rule, that every
-rule number in a docstring or comment of the packages has a rule, and that the tables are current.
-On the pages of settings, groups, transactions and scenarios, rules have consecutive numbers, such
-as GC-7 and GC-8; the page gives a reason for each number without a rule. `make rules` runs this
-program.
+The marker of a test, such as `@pytest.mark.rule("F-7", "F-8")`, says which rules the test proves.
+The program checks
+
+- that every rule has a test that `make test` runs, and every marker names a rule;
+- that every rule number in a docstring or comment of the packages has a rule;
+- that the table "Tests of these rules" on each page lists the present tests;
+- that the pages of settings, groups, transactions and scenarios leave out no number, such as GC-8
+  between GC-7 and GC-9, without a reason.
+
+`make rules` runs this program.
 """
 
 from __future__ import annotations

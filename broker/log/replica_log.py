@@ -440,7 +440,7 @@ class ReplicaLog:
     def segment_starts(self) -> list[tuple[int, int]]:
         """Return (first offset, largest timestamp) of each segment, oldest first, for ListOffsets version 0.
 
-        Returns [(log start offset, 0)] for an empty log. Reads all headers.
+        Returns [(log start offset, 0)] for an empty log. Reads the headers of all batches, so its time grows with the log.
         """
         starts: list[tuple[int, int]] = []
         end = -1

@@ -152,7 +152,7 @@ def _group_of(request: Any) -> str | None:
 
 
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
-    """Yield (name, item, partition number) for each partition in a message, and (name, item, None) for each other list item with an error code.
+    """Yield (name, item, partition number) for the partitions in a message, and (name, item, None) for its other list items with an error code.
 
     name: that of the topic, resource or group; `parent` if an item has no name. parent: "" if `message` is a whole message. topic_name: a function
     that returns the name of a topic id. If an item with an error code field contains other items, as a topic in a Metadata response contains

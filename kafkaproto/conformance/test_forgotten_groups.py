@@ -108,7 +108,7 @@ def test_group_removed_by_a_rejected_join_starts_again_at_epoch_1_with_old_offse
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_rejected_heartbeat_does_not_make_a_forgotten_group_visible_in_list_groups(subject: Subject) -> None:
+def test_rejected_heartbeat_does_not_make_a_removed_group_visible_in_list_groups(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = hidden_group(subject)
     name, value = ("subscribed_topic_regex", "(") if group.version else ("server_assignor", "unknown")

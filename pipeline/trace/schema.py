@@ -20,7 +20,7 @@ class Column(NamedTuple):
 
 KEYS = (
     Column("run", "string", "name of the recording"),
-    Column("seq", "bigint", "sequence number in the recording, shared by requests, events and offset changes"),
+    Column("seq", "bigint", "number, in its recording, of the request, event or offset change that the row comes from"),
 )
 
 HOUR = Column(

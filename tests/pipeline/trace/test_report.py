@@ -319,7 +319,7 @@ def test_report_and_audit_exit_with_status_4_after_a_spark_failure_or_internal_e
             assert why in printed.err.splitlines()[-1], printed.err
 
 
-def test_report_command_writes_the_html_page_and_a_json_file_with_the_status(
+def test_report_command_writes_the_page_and_a_json_file_with_the_audit_outcome(
     report: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command uses the existing session; the cost of a session is tested elsewhere."""
