@@ -196,7 +196,7 @@ def test_throttled_follower_fetch_waits_its_max_wait_even_if_the_quota_is_remove
 
 
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
-@pytest.mark.needs(brokers=3)
+@pytest.mark.needs("replication.quota.window.num", brokers=3)
 @pytest.mark.rule("R-3", "R-7")
 @pytest.mark.parametrize("key", [LEADERS, FOLLOWERS])
 def test_throttled_reassignment_of_2_mb_at_250_kb_per_s_takes_1_8_to_7_seconds(subject: Subject, key: str) -> None:
