@@ -24,7 +24,7 @@ LEFT_OUT = {
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The random part of a member id, of which the player may have seen no response."""
 SET_MS = 300
-"""The time in ms after which records that nobody waits for are replicated."""
+"""The time in ms after which all written records are replicated. Some requests get their response before."""
 
 
 class StoredRecords:
