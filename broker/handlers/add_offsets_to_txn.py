@@ -15,7 +15,6 @@ from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.broker.requests.transaction_errors import error_for
 from kafkaproto.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from kafkaproto.partitioner import java_hash
 
 
 def _failed(exchange: Exchange, request: AddOffsetsToTxnRequest, error_code: int) -> Reply:
@@ -45,5 +44,4 @@ def add_offsets_to_txn(exchange: Exchange, request: AddOffsetsToTxnRequest) -> R
 def _offsets_partition(exchange: Exchange, group_id: str) -> tuple[str, int]:
     """Return the partition of the offsets topic that stores a group, or would store it if the topic existed, as (topic, index)."""
     node = exchange.node
-    count = node.groups.ownership.partition_count or node.config["offsets.topic.num.partitions"]
-    return OFFSETS_TOPIC, java_hash(group_id) % count
+    return OFFSETS_TOPIC, node.groups.ownership.partition_of(group_id, node.config["offsets.topic.num.partitions"])

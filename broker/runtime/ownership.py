@@ -44,9 +44,14 @@ class Ownership:
         """Return whether this broker is still loading the records of any partition of the internal topic."""
         return bool(self._loading)
 
-    def partition_of(self, key: str) -> int:
-        """Return the partition of the coordinator's topic that stores the group or transactional id `key`; -1 without the topic (GO-3, TX-1)."""
-        return java_hash(key) % self.partition_count if self.partition_count else -1
+    def partition_of(self, key: str, count_without_topic: int = 0) -> int:
+        """Return the partition of the coordinator's topic that stores the group or transactional id `key` (GO-3, TX-1).
+
+        count_without_topic: the number of partitions that the topic gets when it is created. While the topic does not exist, the result is the
+        partition that will store the key, or -1 if this argument is 0.
+        """
+        count = self.partition_count or count_without_topic
+        return java_hash(key) % count if count else -1
 
     def refusal(self, key: str) -> int:
         """Return 0 if this broker coordinates the group or transactional id `key`, otherwise the error code for the client (GC-7, TX-3).
