@@ -64,8 +64,10 @@ class OursManual(Ours):
     slack_ms = early_ms = 0.0
     clock_slack_ms = 0.0
 
-    def __init__(self, profile: str, semantics: str, release: str = RELEASE) -> None:
-        super().__init__(profile, semantics, release)
+    def __init__(
+        self, profile: str, semantics: str, release: str = RELEASE, changes: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(profile, semantics, release, changes)
         self.name = f"ours-{semantics}-manual"
         assert isinstance(self.cluster.state.clock, ManualClock)
 
