@@ -245,6 +245,12 @@ VARYING = [
         f"Altered client metrics config for {'b' * 22}.",
         f"Altered client metrics configs for {'b' * 22}.",
     ),
+    (
+        "assignment of nothing",
+        '{"name":"partitions_assigned","partitions":[],"timestamp":1}\n{"name":"records_consumed"}',
+        '{"name":"records_consumed"}',
+        '{"name":"partitions_assigned","partitions":[{"partition":0}],"timestamp":1}\n{"name":"records_consumed"}',
+    ),
 ]
 """Pattern, a line, one that differs only in what the pattern hides, and one that differs in something else, too."""
 

@@ -128,6 +128,11 @@ PATTERNS: Mapping[str, Pattern] = {
         "",
         "they are named after classes of Kafka and modules of this broker",
     ),
+    "assignment of nothing": Pattern(
+        re.compile(r'^\{"name":"partitions_assigned","partitions":\[\],.*'),
+        "",
+        "the consumer reports it if it is assigned partitions before it has the metadata of their topic",
+    ),
     "rate": Pattern(re.compile(r"\d+\.\d+|\b\d+(?= ms\b)"), "<rate>", "it depends on the machine"),
 }
 """Maps a name to a pattern. A step of a scenario names the patterns that apply to the output of the step."""

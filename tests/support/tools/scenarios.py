@@ -325,7 +325,7 @@ VERIFIABLE = Scenario(
         Step(
             "read in a group of the new protocol",
             f"{SERVER} --topic tools-v --group-id tools-v3 --max-messages 6 --reset-policy earliest --group-protocol consumer",
-            patterns=("time",),
+            patterns=("time", "assignment of nothing"),
             tool="kafka-verifiable-consumer",
             only=(NEWER,),
         ),
