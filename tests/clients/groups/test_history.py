@@ -76,3 +76,11 @@ def test_group_history_checker_lists_partitions_that_return_to_an_earlier_owner(
     for event in (ASSIGNED_A, REVOKED_A, ASSIGNED_B, {**REVOKED_A, "member": "b", "partitions": [P]}, ASSIGNED_A):
         history.apply(event)
     assert history.returned == [("a", ("t", 1))]
+
+
+def test_group_history_checker_lists_lost_partitions_and_not_their_return() -> None:
+    history = History()
+    for event in (ASSIGNED_A, {**REVOKED_A, "event": "lost"}, ASSIGNED_A):
+        history.apply(event)
+    assert history.returned == []
+    assert history.lost == [("a", ("t", 0)), ("a", ("t", 1))]

@@ -31,6 +31,8 @@ class History:
         """By member: the number of its events that changed its partitions."""
         self.returned: list[tuple[str, Partition]] = []
         """Members with partitions that were revoked from them and then assigned to them again: cooperative members keep such partitions."""
+        self.lost: list[tuple[str, Partition]] = []
+        """Members with partitions that they gave up because they fell out of the group."""
         self.faults: list[str] = []
         self._latest: deque[str] = deque(maxlen=KEPT_EVENTS)
 
@@ -47,8 +49,11 @@ class History:
         match event["event"]:
             case "assigned":
                 self._assign(member, event["partitions"], event.get("positions", []))
-            case "revoked" | "lost":
+            case "revoked":
                 self._release(member, event["partitions"])
+            case "lost":
+                self._release(member, event["partitions"])
+                self.lost += [(member, (topic, index)) for topic, index in event["partitions"]]
             case "records":
                 self._report(member, event["records"])
             case "committed":
@@ -74,7 +79,7 @@ class History:
             owner = self.owners.get(partition)
             if owner is not None:
                 self._fault(f"{topic}-{index} was assigned to {member} while {owner} owned it")
-            if self._last_owners.get(partition) == member:
+            if self._last_owners.get(partition) == member and (member, partition) not in self.lost:
                 self.returned.append((member, partition))
             last = self._last_owners.get(partition), self.next_offsets.get(partition)
             if partition in kept and last != (member, kept[partition]):
