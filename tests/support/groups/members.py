@@ -61,13 +61,16 @@ class Members:
         self._reader, self._writer = os.pipe()
         self._rest = b""
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._prepared: subprocess.Popen[bytes] | None = None
+        self._launched = self._ready = 0
+        """The number of programs that were launched, and of those that are ready for the command `start`."""
         self._errors: dict[str, IO[bytes]] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        for process in self._processes.values():
+        for process in [*self._processes.values(), *([self._prepared] if self._prepared else [])]:
             process.kill()
             process.communicate()
         for file in self._errors.values():
@@ -80,12 +83,20 @@ class Members:
         """The names of the members that have been started and neither stopped nor killed, in the order of their start."""
         return list(self._processes)
 
+    def prepare(self, member: str, client: Client) -> None:
+        """Launch the program of the member that is started next, and wait until it is ready. A JVM needs seconds for this on a busy machine."""
+        self._prepared = self._launch(member, client)
+        self.wait(lambda: self._ready == self._launched, f"the program of {member} is ready")
+
+    def _launch(self, member: str, client: Client) -> subprocess.Popen[bytes]:
+        self._launched += 1
+        errors = self._errors[member] = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
+        return subprocess.Popen(COMMANDS[client.library](), stdin=subprocess.PIPE, stdout=self._writer, stderr=errors)
+
     def start(self, member: str, client: Client, instance_id: str | None = None) -> None:
         """Start a member that subscribes to the topic."""
-        errors = self._errors[member] = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
-        self._processes[member] = subprocess.Popen(
-            COMMANDS[client.library](), stdin=subprocess.PIPE, stdout=self._writer, stderr=errors
-        )
+        self._processes[member] = self._prepared or self._launch(member, client)
+        self._prepared = None
         self.send(
             member,
             command="start",
@@ -163,7 +174,10 @@ class Members:
             *lines, self._rest = (self._rest + os.read(self._reader, READ_BYTES)).split(b"\n")
             for line in lines:
                 event: dict[str, Any] = json.loads(line)
-                self.history.apply(event)
+                if event["event"] == "ready":
+                    self._ready += 1
+                else:
+                    self.history.apply(event)
 
     def _check(self) -> None:
         ended = {member: process for member, process in self._processes.items() if process.poll() is not None}

@@ -43,6 +43,7 @@ public class Member implements ConsumerRebalanceListener {
 
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        OUT.write("{\"event\": \"ready\"}\n".getBytes(StandardCharsets.UTF_8));
         JsonNode start = JSON.readTree(in.readLine());
         Member member = new Member(start.get("member").asText());
         Thread reader = new Thread(() -> member.read(in));

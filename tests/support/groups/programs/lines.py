@@ -8,8 +8,9 @@ A program reads one command a line from stdin, as a JSON object with the field `
 - `commit`: commit the offsets after the records reported so far, of the partitions that the member owns
 - `stop`: leave the group and end
 
-It writes one event a line to stdout, as a JSON object with `member` and `event`:
+It writes one event a line to stdout, as a JSON object with `event` and, except `ready`, `member`:
 
+- `ready`, the first one, before it reads `start`
 - `assigned`, `revoked` and `lost` with `partitions`, a list of [topic, partition], from the rebalance callbacks of the client; `assigned`
   may have `positions`, a list of [topic, partition, offset], if the client continues there without looking up the committed offset
 - `records` with `records`, a list of [topic, partition, offset]
@@ -39,6 +40,7 @@ class Lines:
     """Commands from stdin and events to stdout. Knows the offsets after the reported records."""
 
     def __init__(self) -> None:
+        os.write(1, b'{"event": "ready"}\n')
         self.start: dict[str, Any] = json.loads(sys.stdin.readline())
         self.commands: queue.Queue[dict[str, Any]] = queue.Queue()
         self.positions: dict[Partition, int] = {}

@@ -165,6 +165,7 @@ func options(start command, m *member) []kgo.Opt {
 }
 
 func main() {
+	os.Stdout.Write([]byte("{\"event\": \"ready\"}\n"))
 	input := bufio.NewScanner(os.Stdin)
 	input.Scan()
 	var start command

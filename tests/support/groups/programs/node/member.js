@@ -64,6 +64,7 @@ async function consume(consumer, topics) {
 }
 
 async function main() {
+  fs.writeSync(1, '{"event": "ready"}\n');
   const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const start = JSON.parse((await lines.next()).value);
   name = start.member;
