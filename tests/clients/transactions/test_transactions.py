@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.scene import LATEST, list_offsets, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import NONE
 from tests.support.transactions.errors import ERRORS
@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.clients, pytest.ma
 
 OURS = [name for name in STAGES if name.startswith("ours")]
 APACHE_KAFKA = [name for name in STAGES if name not in OURS]
+DEBUGGING_REPLICA = -2
+"""The replica id with which ListOffsets returns the log end offset of the leader, not the high watermark."""
 TIMEOUT_MS = 1_000
 """The shortest `transaction.timeout.ms` that librdkafka accepts."""
 
@@ -125,16 +127,52 @@ def test_transaction_of_a_client_killed_at_any_step_is_never_partly_visible(scen
             is_complete = offset == len(steps)
             for step in steps[:offset]:
                 step()
+    for command in ("commit", "abort"):
+        offset += 1
+        with scene.transactor() as transactor:
+            for step in copy.steps(transactor, offset)[:-1]:
+                step()
+            transactor.send(command)
+            scene.subject.pass_ms(3)
+    offset += 1
     with scene.transactor() as transactor:
-        for step in copy.steps(transactor, offset + 1)[:-1]:
+        for step in copy.steps(transactor, offset)[:-1]:
             step()
-        transactor.send("commit")
-        scene.subject.pass_ms(3)
+        transactor.call("abort")
+    complete, unsure = str(offset - 3), str(offset - 2)
     committed, uncommitted = copy.read_all()
-    assert committed in ([[str(offset), str(offset + 1)]] * 2, [[str(offset)]] * 2)
+    assert committed in ([[complete, unsure]] * 2, [[complete]] * 2)
     assert copy.committed() == int(committed[0][-1])
-    written = [str(number) for number in range(FIRST_WRITE, offset + 2)]
+    written = [str(number) for number in range(FIRST_WRITE, offset + 1)]
     assert uncommitted == [written, written[1:]]
+
+
+@on_ours
+@pytest.mark.parametrize("library", ["franz-go"])
+def test_franz_go_killed_between_txn_offset_commit_and_end_txn_commits_no_offset(scene: Scene) -> None:
+    """franz-go sends TxnOffsetCommit only when it commits. The other libraries are killed after it at one of the steps of a transaction."""
+    copy = Copy(scene)
+    offsets, index = scene.group.offsets, scene.group.index
+
+    def end() -> int:
+        end_offset: int = list_offsets(offsets, LATEST, replica_id=DEBUGGING_REPLICA, index=index).offset
+        return end_offset
+
+    follower = next(broker for broker in range(3) if broker != scene.group.coordinator())
+    with scene.transactor() as transactor:
+        copy.init(transactor)
+        transactor.call("begin")
+        scene.write(transactor, "lost", *BOTH)
+        copy.add_offset(transactor, 1)
+        end_before = end()
+        # The coordinator stores the offset, but does not respond while a follower in the ISR lacks it.
+        scene.subject.hold_follower(offsets.name, index, follower)
+        transactor.send("commit")
+        wait_until(scene.subject, lambda: end() > end_before, "the coordinator has stored the offset")
+    scene.subject.release_follower(offsets.name, index, follower)
+    assert scene.producer.describe().transaction_state == "Ongoing"
+    assert copy.read_all() == ([[], []], [["lost"], ["lost"]])
+    assert copy.committed() == NONE
 
 
 @on_ours
