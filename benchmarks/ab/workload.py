@@ -68,7 +68,8 @@ def find(name: str) -> Any:
         if hasattr(module, name):
             return getattr(module, name)
     raise WorkloadError(
-        f"the benchmark needs {name}, which is defined in none of the modules {', '.join(HOMES[name])}; add its module to HOMES"
+        f"the benchmark needs {name}, which is defined in none of the modules {', '.join(HOMES[name])}; "
+        "add the module that defines it to HOMES in benchmarks/ab/workload.py"
     )
 
 

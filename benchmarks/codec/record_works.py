@@ -201,7 +201,7 @@ def columns_function(name: str) -> Callable[[bytes], Any]:
         function: Callable[[bytes], Any] = getattr(importlib.import_module("kafkaproto.records.columns"), name)
     except (ModuleNotFoundError, AttributeError):
         raise NotSupportedYet(
-            f"this comparison needs kafkaproto.records.columns.{name}, which this version of the code lacks"
+            f"the benchmark of record codecs needs kafkaproto.records.columns.{name}, which this commit does not have"
         ) from None
     return function
 

@@ -261,7 +261,7 @@ async def _run(options: argparse.Namespace) -> None:
         server.loop.call(lambda: create_topics(cluster, options.topic))
         if options.profile == "test":
             logger.info(
-                "profile test: small internal topics, no initial rebalance delay; --profile kafka has Kafka's defaults"
+                "this cluster uses the profile test: small internal topics, no initial rebalance delay; --profile kafka has Kafka's defaults"
             )
         log_settings_without_effect(cluster.config, [key for key, _ in options.settings])
         if options.container is not None:

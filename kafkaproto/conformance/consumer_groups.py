@@ -107,7 +107,7 @@ class ConsumerGroup(Group):
             assert joined.error_code == 0, joined
             return bool(joined.assignment.topic_partitions)
 
-        wait_until(self.subject, is_assigned, f"the coordinator assigns {topic}")
+        wait_until(self.subject, is_assigned, f"the group coordinator assigns partitions of topic {topic}")
         assert self.heartbeat("A", LEAVE_EPOCH, group_id=other).error_code == 0
         # The check for expired offsets may already have deleted it.
         assert self.ask(DeleteGroupsRequest([other]), 2).results[0].error_code in (0, ErrorCode.GROUP_ID_NOT_FOUND)

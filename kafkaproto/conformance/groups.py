@@ -82,7 +82,7 @@ class Group:
 
     def coordinator(self) -> int:
         """Return the id of the broker that coordinates the group. Waits until this broker has loaded the group."""
-        coordinator: int = wait_until(self.subject, self._ready, f"the coordinator of {self.id} is available") - 1
+        coordinator: int = wait_until(self.subject, self._ready, f"the coordinator of group {self.id} is available") - 1
         return coordinator
 
     def _ready(self) -> int:
@@ -109,7 +109,9 @@ class Group:
         return described.group_state, len(described.members)
 
     def wait_for(self, state: str, members: int) -> None:
-        wait_until(self.subject, lambda: self.state() == (state, members), f"{self.id} is {state}")
+        wait_until(
+            self.subject, lambda: self.state() == (state, members), f"group {self.id} is {state} with {members} members"
+        )
 
     def client(self, member_id: str = "", **options: Any) -> Client:
         return Client(self, member_id, **options)

@@ -66,7 +66,7 @@ Entity = dict[str, str | None]
 def wait_until(subject: Subject, condition: Callable[[], Any], expected_event: str) -> Any:
     """Call `condition` until it returns a true value, and return this value. Raises AssertionError if that takes too long.
 
-    expected_event: the end of the error text "timed out waiting until ...", such as "broker 1 leads".
+    expected_event: the end of the error text "timed out waiting until ...", such as "broker 1 leads t-0".
     """
     for _ in range(ROUNDS):
         if value := condition():
@@ -305,16 +305,16 @@ def make_lead(topic: Topic, broker_id: int) -> int:
     order = [ReassignableTopic(topic.name, [ReassignablePartition(0, replicas)])]
     response = subject.ask_once(AlterPartitionReassignmentsRequest(APPEND_WITHIN_MS, topics=order), 0)
     assert response.responses[0].partitions[0].error_code == 0
-    wait_until(subject, lambda: topic.partition().replica_nodes == replicas, f"the order {replicas}")
+    wait_until(subject, lambda: topic.partition().replica_nodes == replicas, f"{topic.name}-0 has replicas {replicas}")
     elect = ElectLeadersRequest(0, [TopicPartitions(topic.name, [0])], APPEND_WITHIN_MS)
     [result] = subject.ask_once(elect, 2).replica_election_results
     assert result.partition_result[0].error_code == 0, result.partition_result[0].error_message
-    wait_until(subject, lambda: topic.partition().leader_id == broker_id, f"broker {broker_id} leads")
+    wait_until(subject, lambda: topic.partition().leader_id == broker_id, f"broker {broker_id} leads {topic.name}-0")
     epoch = topic.leader_epoch
     wait_until(
         subject,
         lambda: list_offsets(topic, EARLIEST, broker_id=broker_id, epoch=epoch).error_code == 0,
-        "the broker knows that it leads",
+        f"broker {broker_id} knows that it leads {topic.name}-0",
     )
     return epoch
 

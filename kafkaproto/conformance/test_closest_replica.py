@@ -23,12 +23,12 @@ def scene(subject: Subject, replication: int = 3) -> Topic:
         wait_until(
             subject,
             lambda b=broker_id: prefers(topic, 5, f"r{b}") == b,  # type: ignore[misc]
-            f"the leader knows that broker {broker_id} has all records",
+            f"the leader of the partition knows that broker {broker_id} has all of its records",
         )
         wait_until(
             subject,
             lambda b=broker_id: read(topic, 5, broker_id=b).high_watermark == 5,  # type: ignore[misc]
-            f"broker {broker_id} has the high watermark 5",
+            f"the replica on broker {broker_id} has the high watermark 5",
         )
     return topic
 

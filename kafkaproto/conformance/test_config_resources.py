@@ -126,7 +126,7 @@ def subscription(subject: Subject) -> Iterator[str]:
     wait_until(
         subject,
         lambda: (CLIENT_METRICS, name) not in listed(subject, version=0)[1],
-        f"the subscription {name} is deleted",
+        f"the client metrics subscription {name} is deleted",
     )
 
 
@@ -139,17 +139,17 @@ def test_client_metrics_subscription_exists_only_while_it_has_settings(subject: 
     assert alter(subject, subscription) == OK
     assert not is_listed()
     assert alter(subject, subscription, (INTERVAL, SET, "1000"), (METRICS, SET, "a.,b.")) == OK
-    wait_until(subject, is_listed, f"the subscription {subscription} is listed")
+    wait_until(subject, is_listed, f"the client metrics subscription {subscription} is listed")
     replaced = ReplacedResource(CLIENT_METRICS, subscription, [ReplacedConfig(INTERVAL, "2000")])
     assert subject.ask_once(AlterConfigsRequest([replaced]), 2).responses[0].error_code == 0
     values = {(INTERVAL, "2000", OF_SUBSCRIPTION)}
     wait_until(
         subject,
         lambda: {d[:3] for d in described(subject, subscription) if d[2] == OF_SUBSCRIPTION} == values,
-        f"the settings of the subscription {subscription} are replaced",
+        f"the settings of the client metrics subscription {subscription} are replaced",
     )
     assert alter(subject, subscription, (INTERVAL, DELETE, None)) == OK
-    wait_until(subject, lambda: not is_listed(), f"the subscription {subscription} is deleted")
+    wait_until(subject, lambda: not is_listed(), f"the client metrics subscription {subscription} is deleted")
 
 
 @pytest.mark.rule("AD-17", "SN-67")
@@ -193,7 +193,7 @@ def test_append_and_subtract_are_rejected_for_all_settings_of_client_metrics(
         wait_until(
             subject,
             lambda: (CLIENT_METRICS, subscription) in listed(subject, version=0)[1],
-            f"the subscription {subscription} is listed",
+            f"the client metrics subscription {subscription} is listed",
         )
     before = described(subject, subscription)
     for key in (METRICS, MATCH, INTERVAL, "foo", ""):
@@ -277,6 +277,6 @@ def test_describe_configs_returns_the_settings_of_a_client_metrics_subscription(
     wait_until(
         subject,
         lambda: described(subject, subscription) == settings,
-        f"the subscription {subscription} has its settings",
+        f"the client metrics subscription {subscription} has its settings",
     )
     assert described(subject, subscription, INTERVAL, "unknown") == of_interval

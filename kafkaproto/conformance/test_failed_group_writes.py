@@ -73,7 +73,11 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
                 "both replicas of the offsets partition are in sync",
             )
         written = 6 if waits else 5
-        wait_until(subject, lambda: alone.committed() == {(topic, 0): written}, f"offset {written} is committed")
+        wait_until(
+            subject,
+            lambda: alone.committed() == {(topic, 0): written},
+            f"the committed offset of the group is {written}",
+        )
         assert commit(alone, {topic: {0: (7, "")}}) == {(topic, 0): 0}
         assert alone.committed() == {(topic, 0): 7}
     finally:

@@ -224,4 +224,4 @@ def test_deleting_the_last_offset_deletes_a_group_with_a_pending_member_before_4
     delete(group, topic)
     wait_until(subject, lambda: group.state() == ("Dead", 0), "the group is deleted")
     # Kafka returns COORDINATOR_NOT_AVAILABLE (15) until it has removed the dead group from its memory.
-    wait_until(subject, lambda: client.join().error_code == 25, "the coordinator does not know the member id")
+    wait_until(subject, lambda: client.join().error_code == 25, "the group coordinator no longer knows the member id")

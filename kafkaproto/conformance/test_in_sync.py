@@ -24,7 +24,7 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
     wait_until(
         subject,
         lambda: read(easy, 1, rack="r1").preferred_read_replica == 1,
-        "the leader knows that broker 1 has the first record",
+        f"the leader of topic {easy.name} knows that broker 1 has its first record",
     )
     with held(subject, strict, 1), held(subject, easy, 1):
         for topic in (strict, easy):

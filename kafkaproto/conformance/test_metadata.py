@@ -86,9 +86,9 @@ def test_metadata_isr_lists_rejoined_replicas_last_before_4_2_and_by_id_from_4_2
     for broker_id, expected in ((2, first), (1, then)):
         remaining = [i for i in topic.partition().isr_nodes if i != broker_id]
         subject.stop_broker(broker_id)
-        wait_until(subject, partial(_has_isr, topic, remaining), f"the ISR is {remaining}")
+        wait_until(subject, partial(_has_isr, topic, remaining), f"the ISR of topic {topic.name} is {remaining}")
         subject.start_broker(broker_id)
-        wait_until(subject, partial(_has_isr, topic, expected), f"the ISR is {expected}")
+        wait_until(subject, partial(_has_isr, topic, expected), f"the ISR of topic {topic.name} is {expected}")
     assert topic.partition().replica_nodes == [2, 0, 1]
 
 
@@ -289,7 +289,7 @@ def test_partition_with_another_replica_gets_a_new_leader_when_its_leader_stops(
     wait_until(
         subject,
         lambda: read(followed, 0, rack="r2").preferred_read_replica == 2,
-        "the leader knows that broker 2 has the record",
+        f"the leader of topic {followed.name} knows that broker 2 has its record",
     )
     subject.stop_broker(2)
     wait_until(subject, lambda: len(ask(subject, 12, []).brokers) == 2, "Metadata responses no longer list broker 2")
@@ -310,10 +310,14 @@ def test_partition_with_another_replica_gets_a_new_leader_when_its_leader_stops(
     result = read(followed, 0, rack="r2")
     assert (result.preferred_read_replica, len(result.records)) == (-1, len(batch(b"v")))
     subject.start_broker(2)
-    wait_until(subject, lambda: set(followed.partition().isr_nodes) == {0, 1, 2}, "broker 2 is in the ISR")
+    wait_until(
+        subject,
+        lambda: set(followed.partition().isr_nodes) == {0, 1, 2},
+        f"broker 2 is in the ISR of topic {followed.name}",
+    )
     wait_until(
         subject,
         lambda: read(followed, 0, rack="r2").preferred_read_replica == 2,
-        "the leader names broker 2 as the preferred read replica for rack r2",
+        f"the leader of topic {followed.name} names broker 2 as the preferred read replica for rack r2",
     )
     assert flat(subject.ask(led.connect(), fetch((led.name, 0, 0)), 11))[0][1].error_code == 0

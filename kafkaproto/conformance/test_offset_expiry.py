@@ -47,7 +47,7 @@ def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(s
     old_ms = subject.epoch_ms() - 10 * RETENTION_MS if version == WITH_TIME else -1
     client.commit({t1: {0: (5, "")}, t2: {0: (6, "")}}, version, timestamp=old_ms)
     assert wait_until(
-        subject, lambda: _errors_unless_unavailable(alone, t1, version, old_ms), "the coordinator is available"
+        subject, lambda: _errors_unless_unavailable(alone, t1, version, old_ms), "the group coordinator is available"
     ) == {(t1, 0): 0}
     for _ in range(0, 0 if version == WITH_TIME else RETENTION_MS, HEARTBEAT_MS):
         subject.pass_ms(HEARTBEAT_MS)
@@ -116,7 +116,7 @@ def test_offsets_of_a_kip_848_group_expire_in_any_state_counted_from_the_commit(
     assert group.committed() == {(own, 0): 5}
 
     assert group.heartbeat("A", LEAVE_EPOCH).error_code == 0
-    wait_until(subject, lambda: group.committed() == {}, "the other offset is deleted")
+    wait_until(subject, lambda: group.committed() == {}, "the committed offset of the subscribed topic is deleted, too")
     wait_until(subject, lambda: group.described().error_code == NOT_FOUND, f"group {group.id} is deleted")
 
 
@@ -125,10 +125,10 @@ def test_offset_expiry_check_deletes_a_group_that_has_only_a_pending_member(subj
     group = Group(subject)
     client = group.client(session_ms=30_000)
     # A check between the creation of the group and of its pending member deletes it: COORDINATOR_NOT_AVAILABLE (15).
-    wait_until(subject, lambda: client.join().error_code == 79, "the coordinator assigns a member id")
+    wait_until(subject, lambda: client.join().error_code == 79, "the group coordinator gives the new member an id")
     _wait_until_deleted(group)
     # Kafka returns COORDINATOR_NOT_AVAILABLE (15) until it has removed the dead group from its memory.
-    wait_until(subject, lambda: client.join().error_code == 25, "the coordinator does not know the member id")
+    wait_until(subject, lambda: client.join().error_code == 25, "the group coordinator no longer knows the member id")
 
 
 def _wait_until_deleted(group: Group) -> None:

@@ -90,7 +90,7 @@ def test_reassignment_moves_the_records_and_then_the_leader(subject: Subject) ->
     topic.fill(*[batch(b"moved")] * 10)
     before = topic.leader_epoch
     assert reassigned(subject, topic, [2, 1]) == 0
-    wait_until(subject, has_moved(subject, topic, [2, 1]), "the replicas are [2, 1] and in sync")
+    wait_until(subject, has_moved(subject, topic, [2, 1]), "the replicas of the partition are [2, 1], all in sync")
     assert ongoing(subject, topic) == []
     leader = topic.leader()
     assert leader in (1, 2) and topic.leader_epoch > before
@@ -111,7 +111,7 @@ def test_reassignment_to_a_stopped_broker_is_listed_until_it_is_cancelled(subjec
         assert ongoing(subject, topic) == [(0, [1, 2, 0], [2], [0])]
         assert reassigned(subject, topic, None) == 0
         assert ongoing(subject, topic) == []
-        wait_until(subject, has_moved(subject, topic, [1, 0]), "the replicas are [1, 0] and in sync")
+        wait_until(subject, has_moved(subject, topic, [1, 0]), "the replicas of the partition are [1, 0], all in sync")
         assert reassigned(subject, topic, None) == 85
     finally:
         subject.start_broker(2)
@@ -164,9 +164,11 @@ def test_reassignment_can_forbid_a_change_of_the_replication_factor(subject: Sub
     assert requested([0, 1, 2], allows_change=False) == (38, "The replication factor is changed from 2 to 3")
     assert requested([0, 7, 8], allows_change=False)[0] == 39
     assert requested([2, 0], allows_change=False) == (0, None)
-    wait_until(subject, has_moved(subject, topic, [2, 0]), "the replicas are [2, 0] and in sync")
+    wait_until(subject, has_moved(subject, topic, [2, 0]), "the replicas of the partition are [2, 0], all in sync")
     assert requested([0, 1, 2], allows_change=True) == (0, None)
-    wait_until(subject, has_moved(subject, topic, [0, 1, 2]), "the replicas are [0, 1, 2] and in sync")
+    wait_until(
+        subject, has_moved(subject, topic, [0, 1, 2]), "the replicas of the partition are [0, 1, 2], all in sync"
+    )
 
 
 def elected(subject: Subject, topic: Topic, *indexes: int, unclean: bool = False) -> list[tuple[int, int]]:
@@ -183,7 +185,7 @@ def test_preferred_leader_election_gives_leadership_back_to_the_preferred_replic
     assert elected(subject, topic, 0, 1, 99) == [(0, 80), (1, 84), (99, 3)]
     subject.start_broker(1)
     topic.fill(batch(b"v"))
-    wait_until(subject, has_moved(subject, topic, [1, 0]), "brokers 0 and 1 are in sync")
+    wait_until(subject, has_moved(subject, topic, [1, 0]), "the replicas of the partition are [1, 0], all in sync")
     assert topic.leader() == 0
     assert elected(subject, topic, 0, 1) == [(0, 0), (1, 84)]
     wait_until(subject, lambda: topic.partition().leader_id == 1, "broker 1 leads partition 0")
@@ -232,7 +234,9 @@ def test_unclean_leader_election_elects_a_running_replica(subject: Subject) -> N
     topic = new_topic(subject, assignment={0: [1, 2]})
     topic.fill(batch(b"kept"))
     subject.stop_broker(2)
-    wait_until(subject, lambda: topic.partition().isr_nodes == [1], "broker 1 is the only in-sync replica")
+    wait_until(
+        subject, lambda: topic.partition().isr_nodes == [1], "broker 1 is the only in-sync replica of the partition"
+    )
     topic.fill(batch(b"lost"))
     assert elected(subject, topic, 0, unclean=True) == [(0, 84)]
     subject.stop_broker(1)

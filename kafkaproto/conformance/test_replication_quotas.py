@@ -105,8 +105,14 @@ def out_of_sync(subject: Subject) -> Iterator[Topic]:
     topic = new_topic(subject, replication=3)
     with held(subject, topic, 1):
         topic.fill(*[batch_of_bytes(100_000)] * 8, acks=1)
-        wait_until(subject, lambda: set(topic.partition().isr_nodes) == {0, 2}, "broker 1 is out of sync")
-        wait_until(subject, lambda: read(topic, 8).high_watermark == 8, "all eight batches are committed")
+        wait_until(
+            subject,
+            lambda: set(topic.partition().isr_nodes) == {0, 2},
+            "broker 1 is no longer in the ISR of the partition",
+        )
+        wait_until(
+            subject, lambda: read(topic, 8).high_watermark == 8, "all eight batches are below the high watermark"
+        )
         subject.pass_ms(
             max(0, begun + FORGIVEN_MS + 1200 - subject.now_ms())
         )  # bytes sent by earlier tests must leave the window
@@ -138,7 +144,11 @@ def test_throttled_out_of_sync_follower_gets_no_records_until_the_quota_window_e
         while subject.now_ms() - begun < FORGIVEN_MS - 300:
             assert got(topic) == 0
             subject.pass_ms(300)
-        wait_until(subject, lambda: got(topic) == 800_000, "the throttled follower gets 800000 bytes of records again")
+        wait_until(
+            subject,
+            lambda: got(topic) == 800_000,
+            "the follower is no longer throttled and gets 800000 bytes of records",
+        )
         assert subject.now_ms() - begun <= FORGIVEN_MS + 2000
 
 
@@ -216,6 +226,8 @@ def test_throttled_reassignment_of_2_mb_at_250_kb_per_s_takes_1_8_to_7_seconds(s
         order = [ReassignableTopic(topic.name, [ReassignablePartition(0, [2])])]
         response = subject.ask_once(AlterPartitionReassignmentsRequest(10_000, topics=order), 0)
         assert response.responses[0].partitions[0].error_code == 0
-        wait_until(subject, lambda: topic.partition().replica_nodes == [2], "broker 2 has the only replica")
+        wait_until(
+            subject, lambda: topic.partition().replica_nodes == [2], "broker 2 has the only replica of the partition"
+        )
         assert 1800 <= subject.now_ms() - begun <= 7000
     assert read(topic, 0, partition_max=1 << 22).high_watermark == 20

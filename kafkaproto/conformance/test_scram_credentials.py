@@ -74,7 +74,11 @@ def user(subject: Subject) -> Iterator[str]:
 def test_scram_credentials_of_a_user_are_added_replaced_and_deleted(subject: Subject, user: str) -> None:
     assert alter(subject, [], (user, SHA_512, 8192)) == {user: OK}
     both = (0, "", [(SHA_256, 4096), (SHA_512, 8192)])
-    wait_until(subject, lambda: described(subject, user) == {user: both}, f"user {user} has both credentials")
+    wait_until(
+        subject,
+        lambda: described(subject, user) == {user: both},
+        f"user {user} has a SCRAM-SHA-256 and a SCRAM-SHA-512 credential",
+    )
     assert alter(subject, [], (user, SHA_256, 16384, b"")) == {user: OK}
     changed = (0, "", [(SHA_256, 16384), (SHA_512, 8192)])
     wait_until(

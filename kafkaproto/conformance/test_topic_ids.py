@@ -142,7 +142,7 @@ def test_offsets_of_a_deleted_topic_id_cannot_be_committed_or_fetched(subject: S
     wait_until(
         subject,
         lambda: commit(group, (own, [(0, 6)])) == gone,
-        f"the coordinator knows that topic {topic.name} is deleted",
+        f"the group coordinator knows that topic {topic.name} is deleted",
     )
     again = new_topic(subject, name=topic.name)
     assert commit(group, (own, [(0, 6)])) == gone
@@ -193,7 +193,7 @@ def test_offset_committed_by_id_is_not_fetched_by_the_id_of_a_recreated_topic(su
     wait_until(
         subject,
         lambda: committed(group, [(by_id, [0]), (by_name, [0])]) == nothing,
-        "the coordinator knows the new topics",
+        "the group coordinator knows the new topics",
     )
     by_name_only = committed(group, [(name, [0]) for name in names], version=BY_NAME)
     assert by_name_only == [(names[0], [(0, 5, 0)]), (names[1], [(0, 6, 0)])]

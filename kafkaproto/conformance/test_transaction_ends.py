@@ -185,7 +185,11 @@ def test_describe_producers_lists_the_same_producers_on_leader_and_followers(sub
         return partition.error_code, [(p.producer_id, p.current_txn_start_offset) for p in partition.active_producers]
 
     assert described(0) == (0, [(producer.producer_id, 0)])
-    wait_until(subject, lambda: described(1) == described(0), "broker 1 returns the same producers as broker 0")
+    wait_until(
+        subject,
+        lambda: described(1) == described(0),
+        "DescribeProducers of broker 1 returns the same producers as that of broker 0",
+    )
     assert described(2) == (NOT_LEADER, [])
 
 

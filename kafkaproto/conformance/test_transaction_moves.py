@@ -121,6 +121,6 @@ def test_leader_forgets_failed_verifications_when_it_restarts(subject: Subject, 
     wait_until(
         subject,
         lambda: list_offsets(topic, EARLIEST, broker_id=2).error_code == 0,
-        "broker 2 leads the partition again",
+        f"broker 2 leads topic {topic.name} again",
     )
     assert producer.send(topic, 2, version=11, transactional=transactional) == (0, 0)

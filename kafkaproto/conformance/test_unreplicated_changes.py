@@ -295,7 +295,7 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
             lost = send(group, commit_of(group, topic, 6), 8)
             assert lost.is_parked()
             make_lead(group.offsets, after)
-            wait_until(subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator")
+            wait_until(subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of the group")
             stable = send(group, group.fetch_request({topic: [0]}, require_stable=True), 8)
             assert stable.is_parked()
             assert group.committed() == {(topic, 0): 5}
@@ -343,8 +343,12 @@ def test_group_is_not_deleted_if_its_coordinator_moves_while_delete_groups_waits
             assert deletion.is_parked()
             make_lead(group.offsets, after)
             assert subject.answer(deletion.connection).message.results[0].error_code == NOT_COORDINATOR
-            wait_until(subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator")
-        wait_until(subject, lambda: other.committed() == {(topic, 0): 6}, "the earlier offset commit takes effect")
+            wait_until(subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of the group")
+        wait_until(
+            subject,
+            lambda: other.committed() == {(topic, 0): 6},
+            "the offset commit that waits for replication takes effect",
+        )
         assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")
 
 
@@ -359,5 +363,9 @@ def test_group_is_kept_if_delete_groups_times_out_behind_an_unreplicated_record(
             deletion = send(group, DeleteGroupsRequest([group.id]), 2)
             assert deletion.is_parked()
             assert subject.answer(deletion.connection).message.results[0].error_code == NOT_AVAILABLE
-        wait_until(subject, lambda: other.committed() == {(topic, 0): 6}, "the earlier offset commit takes effect")
+        wait_until(
+            subject,
+            lambda: other.committed() == {(topic, 0): 6},
+            "the offset commit that waits for replication takes effect",
+        )
         assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")

@@ -74,7 +74,9 @@ class Producer:
 
     def coordinator(self) -> int:
         """Return the id of the broker that coordinates this producer. Waits until that broker has loaded the transactional id."""
-        coordinator: int = wait_until(self.subject, self._ready, f"the coordinator of {self.id} is available") - 1
+        coordinator: int = (
+            wait_until(self.subject, self._ready, f"the coordinator of transactional id {self.id} is available") - 1
+        )
         return coordinator
 
     def _ready(self) -> int:
@@ -106,7 +108,9 @@ class Producer:
 
     def init(self, **options: Any) -> tuple[int, int]:
         """Get the producer id and its next epoch, and return both. Waits until the last transaction is complete. options: as for `init_once`."""
-        result = wait_until(self.subject, lambda: self._initialised(**options), f"{self.id} has a new epoch")
+        result = wait_until(
+            self.subject, lambda: self._initialised(**options), f"transactional id {self.id} has a new producer epoch"
+        )
         self.producer_id, self.epoch = result[1:]
         return self.producer_id, self.epoch
 
@@ -154,7 +158,9 @@ class Producer:
         """Add partitions of a topic to a new transaction, as soon as the previous transaction is complete."""
         expected = {(topic.name, index): 0 for index in indexes or (0,)}
         wait_until(
-            self.subject, lambda: self.add({topic.name: indexes or (0,)}) == expected, f"{self.id} may add partitions"
+            self.subject,
+            lambda: self.add({topic.name: indexes or (0,)}) == expected,
+            f"transactional id {self.id} can add topic {topic.name} to its transaction",
         )
 
     def send(
@@ -230,7 +236,11 @@ class Producer:
 
     def wait_for(self, state: str) -> None:
         """Wait until the transaction is in this state, given by the name in DescribeTransactions, such as "CompleteCommit"."""
-        wait_until(self.subject, lambda: self.describe().transaction_state == state, f"{self.id} is {state}")
+        wait_until(
+            self.subject,
+            lambda: self.describe().transaction_state == state,
+            f"the transaction of {self.id} has the state {state}",
+        )
 
     def finish(self, *, commit: bool) -> None:
         """Commit or, if `commit` is False, abort the transaction, and wait until it is complete."""

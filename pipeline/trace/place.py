@@ -45,6 +45,7 @@ def parse_place(text: str) -> Place:
     fields = json.loads(text)
     if fields.pop("fingerprint") != FINGERPRINT:
         raise ValueError(
-            "the position in the trace was saved for another format of the tables; build the tables again from the start of the trace"
+            "the saved position, at which the tables continue in the trace, is for another format of the tables; "
+            "build the tables again from the start of the trace"
         )
     return Place(**fields)

@@ -294,8 +294,8 @@ def _only(names: frozenset[str], carried: Row) -> Row:
     """
     if not carried.keys() <= names:
         raise ValueError(
-            f"the saved state sets the columns {sorted(carried.keys() - names)} of the table `requests`, but may set only {sorted(names)}; "
-            "do not use this state, but build the tables again from the start of the trace"
+            f"the state saved with the last position sets the columns {sorted(carried.keys() - names)} of the table `requests`, "
+            f"but may set only {sorted(names)}; do not use this state, but build the tables again from the start of the trace"
         )
     return dict(carried)
 
