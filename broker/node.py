@@ -300,7 +300,8 @@ class Node:
     def refuses_group(self, group_id: str) -> int:
         """Return 0 if this broker coordinates a group, otherwise an error code: NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
 
-        If the offsets topic is missing: with the profile `test`, creates it, or returns the error if that fails; with `kafka`, NOT_COORDINATOR.
+        If the offsets topic is missing, it is created with the profile `test`; if that fails, its error is returned. With the profile `kafka`, the
+        topic is not created, and the error is NOT_COORDINATOR.
         """
         if OFFSETS_TOPIC not in self.image.topics and self.cluster.profile == "test":
             try:

@@ -171,7 +171,10 @@ def _interval_ms(text: str, is_typed: bool) -> int:
 
 
 def _pattern(text: str) -> tuple[str, re.Pattern[str]]:
-    """Return (attribute, compiled pattern) of an item such as `client_id=a.*`. The pattern has Python's syntax; Kafka uses Java's."""
+    """Return (attribute, compiled pattern) of an item of the setting `match`, such as `client_id=a.*`.
+
+    The pattern has the syntax of Python's regular expressions; Kafka's has that of Java's.
+    """
     name, _, value = text.rstrip("=").partition("=")
     illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {text}")
     if java_trim(name) not in PARAMETERS or not value or "=" in value:

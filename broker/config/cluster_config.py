@@ -44,7 +44,7 @@ MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 
 class Source(IntEnum):
-    """The layer that a value comes from, numbered as in DescribeConfigs (`ConfigSource`)."""
+    """The layer of settings from which a setting has its value, numbered as in DescribeConfigs (`ConfigSource`)."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2

@@ -142,7 +142,7 @@ def _broker_synonyms(
 
 
 def shown(setting: Setting, text: str | None) -> str | None:
-    """Return the text of a value as Kafka writes it after parsing it.
+    """Return the value `text` of a setting in the form in which Kafka writes it: Kafka parses the value and formats it again.
 
     For example, `TRUE` becomes `true`. A list loses its spaces and, from Kafka 4.0 on, repeated items. Returns None if `text` is None, which means
     that the setting has no value.

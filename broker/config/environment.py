@@ -1,7 +1,7 @@
-"""Environment variables as settings, with the names and rules of the apache/kafka image: `KAFKA_BROKER_RACK` is `broker.rack`.
+"""Environment variables as settings, as in the Docker image apache/kafka: `KAFKA_BROKER_RACK` sets `broker.rack`.
 
-The functions map variables to settings; the command line passes the variables of the process (`kafkaproto broker --container`). The rules
-come from Kafka's `KafkaDockerWrapper` and the image's script `configure`.
+`kafkaproto broker --container` passes the environment variables of its process. The rules come from Kafka's `KafkaDockerWrapper` and from
+the script `configure` of the Docker image apache/kafka.
 """
 
 from __future__ import annotations
@@ -31,35 +31,39 @@ _OF_SCRIPTS = """
 """
 
 FOR_THE_JVM = frozenset(_OF_JVM.split())
-"""Variables that the apache/kafka image does not read as settings because they are for the JVM (`Constants.ExcludeServerPropsEnv`)."""
+"""Environment variables for the JVM. The Docker image apache/kafka does not read them as settings (`Constants.ExcludeServerPropsEnv`)."""
 FOR_SCRIPTS = frozenset(_OF_SCRIPTS.split())
-"""Variables that scripts of Docker images and of Kafka read. They are not settings, so the broker does not warn about them."""
+"""Environment variables for the scripts of Kafka and of its Docker images. They are not settings, so the broker does not warn about them."""
 
 _SERVICE_LINK = re.compile(r"KAFKA_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
-"""Matches variables that Kubernetes and Docker links set in a container: addresses of a service whose name begins with `kafka`."""
+"""Matches an environment variable with the address of a service whose name begins with `kafka`, as Kubernetes or a Docker link sets it."""
 _HOST = re.compile(r"://(\[[^\]]*\]|[^:]*):")
 
 
 def setting_of(variable: str) -> str:
-    """Return the name of the setting that a variable sets: `_` is a dot, `__` an underscore, `___` a hyphen."""
+    """Return the name of the setting that an environment variable sets: "broker.rack" for `KAFKA_BROKER_RACK`.
+
+    After the prefix, `_` stands for a dot, `__` for an underscore, and `___` for a hyphen.
+    """
     name = variable.removeprefix(PREFIX).lower()
     return name.replace("_", ".").replace("...", "-").replace("..", "_")
 
 
 def variable_of(setting: str) -> str:
-    """Return the name of the variable that sets a setting."""
+    """Return the name of the environment variable that sets a setting: `KAFKA_BROKER_RACK` for "broker.rack"."""
     return PREFIX + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
 
 
 def settings_of_environment(
     variables: Mapping[str, str], definitions: Definitions, warn: Callable[[str], None] = logger.warning
 ) -> dict[str, str]:
-    """Return a dict of the settings that variables define. Variables that are not settings (`ignored_variables`) are left out.
+    """Return the broker settings, by name, that the environment variables with the prefix `KAFKA_` define.
 
-    variables: the names and values of environment variables. Without KAFKA_LISTENERS, the broker listens on every address with the ports of
-    KAFKA_ADVERTISED_LISTENERS, as in the image. An unknown setting is left out, as Kafka ignores it. warn: called once for each unknown setting, with
-    a text that names the variable. definitions: the known settings. Raises ConfigError for an invalid value, and for a malformed Unicode escape in a
-    value; the message names the variable.
+    variables: the names and values of environment variables. Variables for the JVM, for scripts and for service addresses (`ignored_variables`) are
+    skipped without a warning. A variable that names an unknown setting is skipped, too, and `warn` is called with a text that names the variable.
+    definitions: the known settings. If KAFKA_LISTENERS is not set, the result has the listeners of KAFKA_ADVERTISED_LISTENERS, on all addresses, as
+    in the Docker image apache/kafka. Raises ConfigError for an invalid value, and for a malformed Unicode escape in a value; the message names the
+    variable.
     """
     given = {name: variables[name] for name in sorted(variables) if name.startswith(PREFIX)}
     if not given.get(LISTENERS) and given.get(ADVERTISED_LISTENERS):
@@ -73,9 +77,9 @@ def settings_of_environment(
 
 
 def ignored_variables(variables: Mapping[str, str]) -> list[str]:
-    """Return the sorted names of the variables that do not stand for a broker setting.
+    """Return the sorted names of those environment variables that are known not to be broker settings, although some begin with `KAFKA_`.
 
-    These are variables for the JVM and for scripts, and those that Kubernetes and Docker links set to the addresses of a service.
+    They are variables for the JVM, variables for scripts, and service addresses that Kubernetes or a Docker link sets.
     """
     return sorted(name for name in variables if _is_ignored(name))
 
@@ -85,11 +89,11 @@ def _is_ignored(variable: str) -> bool:
 
 
 def _settings_of(variable: str, value: str, definitions: Definitions, warn: Callable[[str], None]) -> dict[str, str]:
-    """Return the settings that one variable defines.
+    """Return the settings that one environment variable defines.
 
-    A value with several lines defines several settings, because the image apache/kafka writes each variable as a line `name=value` into a properties
-    file. An unknown setting is left out. definitions: the known settings. warn: called once for each unknown setting, with a text that names the
-    variable.
+    A value with several lines defines several settings, because the Docker image apache/kafka writes each variable as a line `name=value` into a
+    properties file. An unknown setting is left out. definitions: the known settings. warn: called once for each unknown setting, with a text that
+    names the variable.
     """
     settings: dict[str, str] = {}
     try:

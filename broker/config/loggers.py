@@ -16,11 +16,11 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
 RESOURCE = "BROKER_LOGGER"
-"""Kafka's name of this type of config resource."""
+"""Kafka's name of the config resource type for loggers."""
 ROOT = "root"
 TOP = "kafkaproto"
 TRACE = 5
-"""The level in Python for Kafka's TRACE, which Python lacks. A logger at this level logs everything."""
+"""The number that stands for Kafka's log level TRACE, which Python lacks. A logger at this level logs everything."""
 LEVELS = {
     "DEBUG": logging.DEBUG,
     "ERROR": logging.ERROR,
@@ -29,7 +29,7 @@ LEVELS = {
     "TRACE": TRACE,
     "WARN": logging.WARNING,
 }
-"""Maps Kafka's names of levels to Python's levels, in the order of Kafka's error message."""
+"""Maps Kafka's names of log levels to Python's numbers, in the order in which Kafka's error message lists the levels."""
 
 
 def levels() -> Iterator[tuple[str, str]]:
@@ -94,5 +94,5 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _name_of(level: int) -> str:
-    """Return the Kafka name of a Python level: the lowest of Kafka's levels that is equal or higher, or FATAL if all are lower."""
+    """Return Kafka's name of a Python log level: the lowest of Kafka's levels that is equal or higher, or FATAL if all are lower."""
     return next((name for name in sorted(LEVELS, key=LEVELS.__getitem__) if LEVELS[name] >= level), "FATAL")

@@ -183,7 +183,7 @@ def _unknown(table: Mapping[str, Setting], name: str, what: str) -> ConfigError:
 
 
 def as_text(value: object) -> str | None:
-    """Return a value as Kafka writes it (`ConfigDef.convertToString`); None if there is no value."""
+    """Return the value of a setting as text, as Kafka writes it (`ConfigDef.convertToString`); None if the setting has no value."""
     if value is None:
         return None
     if isinstance(value, float):

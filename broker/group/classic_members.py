@@ -136,8 +136,8 @@ class ClassicMembers:
     def sync(self, group: ConsumerGroup, request: SyncRequest, now_ms: int, reply: SyncReply) -> None:
         """Handle SyncGroup. `reply` is called once, with the member's assignment, encoded as a ConsumerProtocolAssignment, or an error (GN-60).
 
-        An error of the request is returned at once. The assignment is returned when all earlier records of the group's partition are replicated: only
-        then does the sync timer stop, and the session timeout restart.
+        An error of the request is returned at once. The assignment is returned when all earlier records in the group's partition of
+        `__consumer_offsets` are replicated. Only then does the sync timer stop, and the session timeout restart.
         """
         try:
             member = self._find_syncing(group, request, now_ms)

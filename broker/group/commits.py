@@ -162,10 +162,10 @@ class Commits:
         return group.pending_offsets.partitions() if self._storage.is_new_coordinator else group.writing
 
     def await_stable(self, group_id: str, now_ms: int, done: Callable[[int, int], None]) -> None:
-        """Call `done` with an error code and the current time (ms) when all earlier changes in the group's partition are replicated (GO-29).
+        """Call `done` with an error code and the current time (ms) when all earlier changes of the group are replicated (GO-29).
 
-        Does not wait for the end of open transactions. If the changes cannot be replicated, the error is NOT_COORDINATOR. Before 4.0, the error after
-        the timeout `offsets.commit.timeout.ms` is REQUEST_TIMED_OUT.
+        Waits for all records that its partition of `__consumer_offsets` contains now. Does not wait for the end of open transactions. If the changes
+        cannot be replicated, the error is NOT_COORDINATOR. Before 4.0, the error after the timeout `offsets.commit.timeout.ms` is REQUEST_TIMED_OUT.
         """
 
         def stored(error_code: int, at_ms: int) -> None:
@@ -196,7 +196,8 @@ class Commits:
 
         `reply` gets an error code for each group id. `reply` is called at once, or, if the broker emulates Kafka's new group coordinator (default
         from 4.0 on), when the tombstones are replicated. From 4.1 on, Kafka first deletes share groups. This broker has none, but as in Kafka, the
-        groups are not checked before all earlier records of their partition are replicated. Groups for which this wait fails are not deleted.
+        groups are not checked before all earlier records in their partitions of `__consumer_offsets` are replicated. Groups for which this wait fails
+        are not deleted.
         """
         if not self._deletes_share_groups_first:
             self._delete_groups(group_ids, now_ms, reply)

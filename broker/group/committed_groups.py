@@ -17,15 +17,16 @@ from kafkaproto.broker.group.replay import Change, Loaded, apply, empty, end_tra
 from kafkaproto.broker.group.storage import GroupStorage
 
 MAX_QUEUED = 32
-"""How many changes a partition queues before it applies those that are replicated."""
+"""How many changes are queued for a partition of `__consumer_offsets` before those that are replicated are applied."""
 
 
 @dataclass(slots=True)
 class _Followed:
-    """The groups of one partition. replicated: their state up to the last change that was applied. queued: all later changes, in order.
+    """The replicated state of the groups of one partition of `__consumer_offsets`.
 
-    limit: the length of the queue at which the replicated changes are applied without waiting for a read. A queue of unreplicated changes doubles its
-    limit, so that the time for a change does not grow with the length of the queue.
+    replicated: their state up to the last change that was applied. queued: all later changes, in order. limit: the length of the queue at which the
+    replicated changes are applied without waiting for a read. Changes that are still not replicated then stay in the queue, and the new limit is
+    twice their number, so that the time for a change does not grow with the length of the queue.
     """
 
     replicated: Loaded = field(default_factory=empty)
@@ -34,10 +35,10 @@ class _Followed:
 
 
 class CommittedGroups:
-    """The groups of the partitions that one broker has loaded, up to their high watermarks. storage: reads and writes the offsets topic.
+    """The state of one broker's groups up to the high watermarks of the partitions of `__consumer_offsets` that the broker has loaded.
 
-    A partition is behind while it has records that are not replicated. With Kafka's old group coordinator (3.9), no partition counts as behind,
-    because requests see changes that are not replicated yet.
+    storage: reads and writes `__consumer_offsets`. A partition is behind while it has records that are not replicated. With Kafka's old group
+    coordinator (3.9), no partition counts as behind, because requests see changes that are not replicated yet.
     """
 
     def __init__(self, storage: GroupStorage) -> None:
@@ -46,7 +47,11 @@ class CommittedGroups:
         storage.written = self._add
 
     def load(self, index: int) -> Iterator[Change]:
-        """Yield all changes in partition `index`, which this broker starts to coordinate. From now on the partition is followed."""
+        """Yield all changes in partition `index` of `__consumer_offsets`, whose groups this broker starts to coordinate.
+
+        From now on, this object also keeps the state of these groups up to the high watermark, unless the broker emulates Kafka's old group
+        coordinator.
+        """
         if not self._storage.is_new_coordinator:
             yield from self._storage.read(index)
             return
@@ -56,17 +61,23 @@ class CommittedGroups:
             yield change
 
     def drop(self, index: int) -> None:
-        """Forget partition `index`, because this broker no longer coordinates its groups."""
+        """Drop the groups of partition `index` of `__consumer_offsets`, because this broker no longer coordinates them."""
         self._partitions.pop(index, None)
 
     def end_transaction(self, group_id: str, producer_id: int, *, committed: bool) -> None:
-        """End a producer's transaction in a group, because the marker is replicated (TX-43). committed: whether the transaction was committed."""
+        """End a producer's transaction in a group, after the transaction's marker has been replicated (TX-43).
+
+        committed: whether the transaction was committed.
+        """
         index = self._storage.partition_of(group_id)
         if index in self._partitions:
             end_transaction(self._replicated(index), [group_id], producer_id, committed=committed)
 
     def _add(self, index: int, change: Change) -> None:
-        """Queue a change that was just loaded or written. Changes of partitions that are not loaded are ignored: loading reads them."""
+        """Queue a change that was just loaded or written. index: its partition of `__consumer_offsets`.
+
+        Changes of partitions that are not loaded are ignored: if such a partition is loaded later, its changes are read then.
+        """
         followed = self._partitions.get(index)
         if followed is None:
             return
@@ -76,14 +87,14 @@ class CommittedGroups:
             followed.limit = max(MAX_QUEUED, 2 * len(followed.queued))
 
     def is_behind(self, group_id: str) -> bool:
-        """Return whether the group's partition has unreplicated records, so that requests that only read must not see the group's newest state."""
+        """Return whether requests that only read must not see the group's newest state, because its partition has unreplicated records."""
         return bool(self._partitions) and self._is_behind(self._storage.partition_of(group_id))
 
     def _is_behind(self, index: int) -> bool:
         return index in self._partitions and not self._storage.is_replicated(index)
 
     def names(self) -> Iterator[str]:
-        """Yield the ids of all groups in partitions that have records that are not replicated."""
+        """Yield the ids of the groups, in their replicated state, of all partitions that have unreplicated records."""
         for index in self._partitions:
             if self._is_behind(index):
                 loaded = self._replicated(index)
@@ -118,7 +129,7 @@ class CommittedGroups:
         return self._replicated(self._storage.partition_of(group_id)).offsets.get(group_id, {})
 
     def _replicated(self, index: int) -> Loaded:
-        """Apply the changes of a partition that have become replicated, and return the state of its groups."""
+        """Apply the queued changes of a partition that are replicated now, and return the replicated state of its groups."""
         followed = self._partitions[index]
         queued, high_watermark = followed.queued, self._storage.high_watermark_of(index)
         while queued and queued[0].end_offset <= high_watermark:

@@ -268,9 +268,9 @@ class ConsumerCoordinator:
 
 
 def _is_steady(group: ConsumerGroup | None, request: ConsumerHeartbeat) -> bool:
-    """Return whether the sender of a heartbeat had joined before and keeps its subscription, or is unknown and therefore rejected.
+    """Return whether a heartbeat neither adds a member nor changes a subscription.
 
-    A heartbeat that repeats the subscription, as every full heartbeat does, keeps it.
+    True if the sender is already a member and keeps or repeats its subscription, and if it is unknown, because its heartbeat is then rejected.
     """
     if group is None or request.member_epoch == JOINING:
         return False

@@ -360,7 +360,10 @@ class GroupCoordinator:
 
 
 def _found_no_room(result: JoinResult | None) -> bool:
-    """Return whether a JoinGroup was rejected because the group is full. With Kafka's new group coordinator, the join phase then goes on (GC-30)."""
+    """Return whether a JoinGroup was rejected because the group is full. result: None if the result is not known yet.
+
+    After such a rejection, the join phase continues if the broker emulates Kafka's new group coordinator (GC-30).
+    """
     return result is not None and result.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 

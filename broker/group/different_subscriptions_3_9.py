@@ -101,7 +101,7 @@ class _Group:
                     self._move(place)
 
     def _is_balanced(self) -> bool:
-        """Return whether the candidates' loads differ by at most 1, or none can get a partition from an owner with at least two more."""
+        """Return whether the candidates' loads differ by at most 1, or none can get a partition from a member with at least two more partitions."""
         by_load = sorted(self.candidates, key=self.load)
         if len(self.held[by_load[0]]) >= len(self.held[by_load[-1]]) - 1:
             return True

@@ -26,8 +26,8 @@ class ForgottenGroups:
         self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
         """Maps group ids to (removed group, end offset), for the removed groups that ListGroups and similar requests may still show.
 
-        The end offset is that of the group's partition when the group was removed. These requests show the group until the high watermark is above
-        this offset.
+        The end offset is that of the group's partition of `__consumer_offsets` when the group was removed. These requests show the group until the
+        high watermark of this partition is above the offset.
         """
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
@@ -61,7 +61,8 @@ class ForgottenGroups:
     def visible(self) -> list[ConsumerGroup]:
         """Return the removed groups that ListGroups, ConsumerGroupDescribe and OffsetFetch still show.
 
-        These requests read the state up to the high watermark. They see a removed group until the next record in the group's partition is replicated.
+        These requests read the state up to the high watermark. They see a removed group until the next record in the group's partition of
+        `__consumer_offsets` is replicated.
         """
         return [group for group_id in [*self._visible] if (group := self.get_visible(group_id)) is not None]
 

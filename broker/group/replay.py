@@ -49,7 +49,7 @@ class Loaded(NamedTuple):
 
 
 def empty() -> Loaded:
-    """Return the state of a partition without records."""
+    """Return the state of the groups of a partition without records: there are none."""
     return Loaded({}, {}, {}, {})
 
 
@@ -93,7 +93,7 @@ def changes(logged: Iterable[LoggedRecord], index: int) -> Iterator[Change]:
 
 
 def load(read: Iterable[Change]) -> Loaded:
-    """Return the groups that all changes of a partition describe (GO-11)."""
+    """Return the state of the groups after all changes of a partition of `__consumer_offsets` (GO-11). read: the changes, in order."""
     loaded = empty()
     for change in read:
         apply(loaded, change)

@@ -199,7 +199,7 @@ class GroupStorage:
         return _GROUP_ERRORS.get(error, error)
 
     def _append_at_once(self, group_id: str, entries: Sequence[Entry], now_ms: int) -> int:
-        """Append records without waiting for replicas. Returns the log's error code."""
+        """Append the records of a group's change to `__consumer_offsets`, without waiting for replicas. Returns the log's error code, or 0."""
         if self._log is None:
             return ErrorCode.NONE
         index = self.partition_of(group_id)
@@ -234,7 +234,7 @@ class GroupStorage:
     def await_writes(
         self, group_id: str, now_ms: int, stored: Stored, errors: Mapping[int, int] = _GROUP_ERRORS
     ) -> None:
-        """Call `stored` when all records in the group's partition are replicated, or with an error code if they cannot be replicated.
+        """Call `stored` when all records in the group's partition of `__consumer_offsets` are replicated, or with an error code if that fails.
 
         Requests that write no record use this method, because their responses may show changes that are not replicated yet (GC-66). If the broker
         emulates Kafka's old group coordinator (3.9), `stored` is called at once, without an error. errors: translates the errors of the log.
@@ -246,7 +246,7 @@ class GroupStorage:
         self._log.await_replicated(index, now_ms, lambda error, at_ms: stored(errors.get(error, error), at_ms))
 
     def await_tombstones(self, group_ids: Iterable[str], now_ms: int, done: DeletionReply) -> None:
-        """Call `done`, with an error code for each group, when all records in the groups' partitions, including tombstones, are replicated.
+        """Call `done`, with an error code for each group, when the tombstones and all other records of the groups' partitions are replicated.
 
         If the broker emulates Kafka's old group coordinator (3.9), `done` is called at once, without an error (GC-59, GC-60).
         """
@@ -260,7 +260,7 @@ class GroupStorage:
             self.await_writes(group_id, now_ms, partial(stored, group_id))
 
     def load_group(self, group_id: str) -> Loaded:
-        """Load a single group from the records of its partition."""
+        """Return the state of a single group, loaded from the records of its partition of `__consumer_offsets`."""
         loaded = load(self.read(self.partition_of(group_id)))
         for part in loaded:
             for other in [key for key in part if key != group_id]:
@@ -268,29 +268,29 @@ class GroupStorage:
         return loaded
 
     def end_offset(self, group_id: str) -> int:
-        """Return the log end offset of the group's partition.
+        """Return the log end offset of the group's partition of `__consumer_offsets`.
 
         Without a log the result is -1 (`ALWAYS`), so that a new group is visible to all requests at once.
         """
         return -1 if self._log is None else self._log.end_offset(self.partition_of(group_id))
 
     def creation_offset(self, group_id: str) -> int:
-        """Return the offset that the high watermark must exceed before a new group is visible in ListGroups.
+        """Return the offset that the high watermark of a group's partition must exceed before the new group is visible in ListGroups.
 
         The offset `ALWAYS` (-1) makes the group visible at once.
         """
         return self.end_offset(group_id) if self.is_new_coordinator else ALWAYS
 
     def high_watermark(self, group_id: str) -> int:
-        """Return the high watermark of the group's partition."""
+        """Return the high watermark of the group's partition of `__consumer_offsets`."""
         return self.high_watermark_of(self.partition_of(group_id))
 
     def is_replicated(self, index: int) -> bool:
-        """Return whether all records in partition `index` are replicated. True without a log."""
+        """Return whether all records in partition `index` of `__consumer_offsets` are replicated. True without a log."""
         return self._log is None or self._log.high_watermark(index) >= self._log.end_offset(index)
 
     def high_watermark_of(self, index: int) -> int:
-        """Return the high watermark of partition `index`, 0 if this broker does not lead it."""
+        """Return the high watermark of partition `index` of `__consumer_offsets`, 0 if this broker does not lead it."""
         return 0 if self._log is None else self._log.high_watermark(index)
 
     def _append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
@@ -309,7 +309,10 @@ class GroupStorage:
 
 
 def _change(end_offset: int, entries: Sequence[Entry]) -> Change:
-    """Return the change that records describe which were just written outside a transaction. end_offset: the offset after the last of them."""
+    """Decode records that were just written outside a transaction, and return the change that they describe.
+
+    end_offset: the offset after the last of the records.
+    """
     parsed = (parse(key, value) for key, value in entries)
     return Change(end_offset, [record for record in parsed if record is not None])
 

@@ -34,13 +34,13 @@ class VisibleGroups:
         self._newest = newest
         self._storage = storage
         self.committed = CommittedGroups(storage)
-        """The groups as of the high watermark, which are used for partitions that have records above it."""
+        """The groups in their state at the high watermark. They are used for partitions that have records above the high watermark."""
 
     def get(self, group_id: str) -> AnyGroup | None:
         """Return the group with this id; None if no such group is visible to requests that only read, such as DescribeGroups.
 
-        A group that is created or removed (`Registry.forget`) without a record appears or disappears when the next record of its partition is
-        replicated (GN-63).
+        A group that is created or removed (`Registry.forget`) without a record appears or disappears when the next record in its partition of
+        `__consumer_offsets` is replicated (GN-63).
         """
         group = self._newest.get_any(group_id)
         if self.committed.is_behind(group_id):

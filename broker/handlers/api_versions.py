@@ -1,6 +1,7 @@
 """ApiVersions (key 18, versions 0-4): the APIs and versions that this broker serves.
 
-v1 adds throttle time; v3 is flexible, names the client's software and adds the features of the cluster; v4 adds features that support level 0.
+v1 adds throttle time; v3 is flexible, names the client's software and adds the features of the cluster; v4 also lists features whose lowest supported
+level is 0.
 Behaviour: the response lists the APIs with registered handlers (M-9). The APIs of client telemetry are listed only if the broker keeps client metrics
 (AD-10). A request in an unsupported version of this API gets a response in version 0, with error UNSUPPORTED_VERSION (35) and the supported versions,
 so that a client can use a lower one. If the emulated release is before 2.4, this response lists no versions, and clients then use version 0 (W-3).

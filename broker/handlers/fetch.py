@@ -207,7 +207,9 @@ def _unknown_id(image: Image, name: str | None) -> ErrorCode:
 def _note_follower(
     exchange: Exchange, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> None:
-    """Record the fetch offset of a follower as its position (N-11), for each partition that has neither an error nor a diverging epoch.
+    """Report a follower's fetch offsets to the partitions, which record how far the follower has replicated them (N-11).
+
+    Partitions with an error or a diverging epoch in their results are left out.
 
     params: contains the follower's broker id. fetches, results: the requested partitions and what was read from them, in the same order.
     """

@@ -27,7 +27,7 @@ MESSAGES: dict[int, str] = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     ErrorCode.INVALID_REQUEST: MALFORMED,
 }
-"""Kafka's own messages for the errors of this request."""
+"""Maps error codes of a FindCoordinator response to Kafka's messages for them."""
 
 
 def _failed(exchange: Exchange, request: FindCoordinatorRequest, error_code: int) -> Reply:

@@ -2,7 +2,7 @@
 
 v1 adds throttle time; v3 adds static members; v4 is flexible.
 Behaviour: the error REBALANCE_IN_PROGRESS tells a member to join again. While the broker loads the group, every heartbeat succeeds (GC-9). With
-Kafka's new group coordinator, the response waits until earlier changes in the group's partition are replicated (GC-66).
+Kafka's new group coordinator, the response waits until earlier changes of the group are replicated (GC-66).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 _OF_MEMBERS = ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS
-"""The error codes of responses that may wait for replication. Responses with other errors do not wait, as in Kafka."""
+"""The error codes of Heartbeat responses that wait until earlier changes of the group are replicated. Other errors are returned at once."""
 
 
 def _failed(exchange: Exchange, request: HeartbeatRequest, error_code: int) -> Reply:

@@ -92,7 +92,7 @@ def offset_fetch(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Del
 
 
 def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Delayed:
-    """Fetch offsets now, and respond when all earlier changes in the partitions of the groups are replicated, as Kafka 4 does (GO-29)."""
+    """Look up the committed offsets now, and respond when all earlier changes of the groups are replicated, as Kafka 4 does (GO-29)."""
     fetched = _fetch_all(exchange, request)
     waiting = [index for index, offsets in enumerate(fetched) if not offsets.error_code]
     if not waiting:
@@ -113,7 +113,7 @@ def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Reply
 
 
 def _fetch_all(exchange: Exchange, request: OffsetFetchRequest) -> list[_GroupOffsets]:
-    """Fetch the offsets of all groups in a request."""
+    """Return the committed offsets of all groups in a request."""
     if exchange.api_version < FIRST_VERSION_WITH_MANY_GROUPS:
         return [_fetch(exchange, request.group_id, request.topics, request.require_stable)]
     return [

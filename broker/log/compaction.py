@@ -52,7 +52,7 @@ class Cleaned(NamedTuple):
 Shared = dict[object, Cleaned]
 """Maps the input of a cleaning to the result of the cleaning. Used during one cleaning round, so that identical replicas are cleaned once.
 
-Key: an opaque tuple of the store, the positions of the batches, the producers and the settings.
+Key: an opaque tuple of the store, the byte positions of the batches, the producers and the settings.
 """
 
 

@@ -47,7 +47,7 @@ class MemoryBudget:
 class SegmentFile(FileIO):
     """An open segment file, usable with `os.pwrite`, `os.pread` and `loop.sendfile`.
 
-    `reserved_bytes` is how much of the memory budget the file uses (0 for a file on disk). Every read and write passes an offset in the file.
+    `reserved_bytes` is how much of the memory budget the file uses (0 for a file on disk). Every read and write passes a byte offset in the file.
     """
 
     def __init__(self, fd: int, budget: MemoryBudget, reserved_bytes: int) -> None:
@@ -68,7 +68,7 @@ class SegmentFile(FileIO):
         return True
 
     def trim(self, size_bytes: int) -> None:
-        """Return the reserved bytes beyond `size_bytes` (rounded up to whole pages) to the memory budget, because the file no longer grows."""
+        """Give the reserved bytes beyond `size_bytes` (rounded up to whole pages) back to the memory budget, because the file no longer grows."""
         surplus = self.reserved_bytes - _whole_pages(size_bytes)
         if surplus > 0:
             self.budget.release(surplus)
@@ -86,10 +86,10 @@ class SegmentFile(FileIO):
 
 
 class FileRange:
-    """A range of `length` bytes of `file` from `offset` on. A response sends it with `loop.sendfile` or reads it with `pread`.
+    """A range of `length` bytes of `file`, from byte `offset` of the file on. A response sends it with `loop.sendfile` or reads it with `pread`.
 
-    lease: the part that contains the range, if `file` is the spill file, which small segments share; None for any other file. This part of the spill
-    file is not reused while this object refers to the part.
+    lease: the part of the spill file that contains the range, if `file` is the spill file, which small segments share; None for any other file. This
+    part is not reused while this object refers to it.
     """
 
     __slots__ = ("file", "lease", "length", "offset")
@@ -108,7 +108,7 @@ class FileRange:
 
 
 class Piece:
-    """A part of the spill file, which small segments share: `size` bytes from `offset` on. It is reused when this object is garbage-collected."""
+    """A part of the spill file, which small segments share: `size` bytes from byte `offset` on. Reused when this object is garbage-collected."""
 
     __slots__ = ("file", "offset", "size", "spill")
 

@@ -39,7 +39,10 @@ class FlushState:
             self.flushed_position = end
 
     def due_ms(self, end: int) -> int | None:
-        """Return when flush.ms requires the next flush; None if there is no limit or all bytes are flushed. end: the store's end position."""
+        """Return when flush.ms requires the next flush (ms); None if there is no limit or all bytes are flushed.
+
+        end: the byte position at which the store ends.
+        """
         if self.limit_ms >= NO_FLUSH or self.flushed_position >= end:
             return None
         return self.flushed_ms + self.limit_ms

@@ -48,9 +48,10 @@ class SparseIndex:
             self._max_timestamps[-1] = max_timestamp
 
     def floor(self, start: int, end: int, offset: int) -> int:
-        """Return the position, from `start` up to `end`, at which to start scanning for the batch that holds `offset`.
+        """Return the byte position in the store at which to start scanning for the batch that contains the offset `offset`.
 
-        It is the position of the last index entry in this range whose base offset is not above `offset`; `start` if no entry qualifies.
+        start, end: the range of byte positions to scan, `end` exclusive. The result is the position of the last index entry in this range whose base
+        offset is not above `offset`; `start` if no entry qualifies.
         """
         low = bisect_left(self._positions, start)
         high = bisect_left(self._positions, end, low)
@@ -58,24 +59,24 @@ class SparseIndex:
         return self._positions[entry] if entry >= low else start
 
     def floor_position(self, start: int, position: int) -> int:
-        """Return the position from which to scan for the batch that contains byte `position` of the store.
+        """Return the byte position in the store at which to start scanning for the batch that contains byte `position`.
 
-        start: the position of the first byte of a batch. The result is the position of the last index entry at or before `position`. If there is
+        start: a byte position at which a batch begins. The result is the position of the last index entry at or before `position`. If there is
         no such entry, or it lies before `start`, the result is `start`.
         """
         entry = bisect_right(self._positions, position) - 1
         return max(start, self._positions[entry]) if entry >= 0 else start
 
     def next_position(self, position: int) -> int | None:
-        """Return the position in the store of the first index entry at or after `position`, None if there is none."""
+        """Return the byte position of the first batch at or after `position` that has an index entry, None if there is none."""
         entry = bisect_left(self._positions, position)
         return self._positions[entry] if entry < len(self._positions) else None
 
     def spans_reaching(self, start: int, end: int, timestamp: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of positions, from `start` up to `end`, that may contain a batch with max_timestamp >= `timestamp` (ms).
+        """Yield the ranges of the store, between `start` and `end`, that may contain a batch with max_timestamp >= `timestamp` (ms).
 
-        A range is (start, end), end exclusive; ranges are in order of positions. The batches from `start` to the first index entry are always
-        included, because the index entry with their largest timestamp lies before `start`.
+        A range is (start, end) in byte positions, end exclusive; ranges are in order of positions. The batches from `start` to the first index entry
+        are always included, because the index entry with their largest timestamp lies before `start`.
         """
         low = bisect_left(self._positions, start)
         high = bisect_left(self._positions, end, low)
@@ -86,7 +87,9 @@ class SparseIndex:
             yield self._positions[entry], self._positions[entry + 1] if entry + 1 < high else end
 
     def spans_of_latest(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return at most three (start, end) ranges of positions, in order and end exclusive, that may contain the batch with the largest timestamp.
+        """Return at most three ranges of the store that may contain the batch with the largest timestamp, in order.
+
+        A range is (start, end) in byte positions, end exclusive.
 
         The ranges lie between `start` and `end`. An index entry stands for the batches from its position up to the next entry. The three ranges
         contain the batches before the first entry, the batches of the entry with the largest timestamp (the first of several), and the batches of

@@ -111,7 +111,7 @@ class Keeper(Protocol):
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
         """Persist a higher log start offset before the log uses it, and the producer states that recovery cannot rebuild without the removed batches.
 
-        at: the end of the partition's bytes, as a position in the store. producers: the states of producers that depend on batches below the new
+        at: the byte position at which the partition's store ends. producers: the states of producers that depend on batches below the new
         start, by producer id. Raises StorageError if the write fails; then the log must not change.
         """
 
@@ -415,7 +415,7 @@ class ReplicaLog:
         return one_read_bytes < self.runs.bytes_between(fetch_offset, bound_offset)
 
     def batches(self, from_offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Yield (position in the partition's store, header) of every batch, from the batch that holds `from_offset` to the log's end."""
+        """Yield (byte position in the partition's store, header) of every batch, from the batch that holds `from_offset` to the log's end."""
         for start, end in self.runs.ranges(from_offset):
             yield from headers(self.store, start, end)
 

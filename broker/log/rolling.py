@@ -45,7 +45,7 @@ class SegmentTime:
         return waited_ms > self.segment_ms - self._shorter_by_ms
 
     def appended(self, number: int, max_timestamp: int, now_ms: int) -> None:
-        """Note a batch that was appended to segment `number` at time `now_ms`. max_timestamp: the batch's largest timestamp in ms, -1 for none."""
+        """Record that a batch was appended to segment `number` at time `now_ms`. max_timestamp: the batch's largest timestamp in ms, -1 for none."""
         if number != self._number:
             self._number = number
             self._first_timestamp = max_timestamp

@@ -1,4 +1,4 @@
-"""Positions of one replica's batches in the shared store: a short list of runs, in offset order.
+"""Byte positions of one replica's batches in the shared store: a short list of runs, in offset order.
 
 A run is a range of positions whose batches have increasing offsets. A replica has one run until its log diverges from the leader's, or is
 compacted: then its batches are in several parts of the store, and each part is a run. Replication moves a run's end, and truncation
@@ -35,7 +35,7 @@ class Run:
 
 
 class Place(NamedTuple):
-    """The location of a batch in the store: its run (the range of the replica's batches around it), position, size in bytes, and base offset."""
+    """The location of a batch in the store: its run (the range of the replica's batches around it), byte position, size in bytes, base offset."""
 
     run: Run
     position: int
@@ -111,8 +111,8 @@ class Runs:
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
         """Add a batch to the end of this replica's log.
 
-        position, size_bytes: where the batch begins in the store, and its size, in bytes. base_offset, end_offset: the batch's first offset, and the
-        offset after its last offset.
+        position: the byte position in the store at which the batch begins. size_bytes: the size of the batch. base_offset, end_offset: the batch's
+        first offset, and the offset after its last offset.
         """
         runs = self._runs
         if runs and runs[-1].end == position:
@@ -126,7 +126,7 @@ class Runs:
         self._tail_position = position
 
     def locate(self, offset: int) -> Place:
-        """Return the first batch whose last offset is not below `offset`, as its run, position in the store, size and base offset.
+        """Return the first batch whose last offset is not below `offset`, as its run, byte position in the store, size and base offset.
 
         The caller makes sure that such a batch exists.
         """

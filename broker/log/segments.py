@@ -1,4 +1,4 @@
-"""The segments of a store, in four kinds. Each segment has the bytes of a store from one position up to another.
+"""The segments of a store, in four kinds. Each segment has the bytes of a store from one byte position up to another.
 
 `MemorySegment` keeps small segments in plain memory, `FileSegment` has a memory file or a temporary file of its own,
 `PieceSegment` uses a piece of the spill file that all partitions share, and `NamedSegment` is a file in a data
@@ -30,8 +30,8 @@ NO_LIMIT_BYTES = (1 << 63) - 1
 class Segment(Protocol):
     """Interface of a segment of the store: the bytes at positions from `base` up to `end`, exclusive.
 
-    An offset is counted in bytes from the segment's first byte; a position is counted from the store's first byte. `end` is valid once the segment
-    is sealed; until then only the store knows the end.
+    A position counts bytes from the first byte of the store, an index (`start`) counts bytes from the first byte of the segment. `end` is valid once
+    the segment is sealed; until then only the store knows the end.
 
     One segment of the log, as Kafka defines it, can be stored as several store segments. `carried_bytes`: how many bytes of that log segment are
     in earlier store segments, 0 if the log segment begins here. `untimed_ms`: the time (ms of the broker's clock) of the last append of a batch
@@ -52,19 +52,31 @@ class Segment(Protocol):
         """
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start`, the current end, after the store made room for it with `make_room`. Raises OSError if the write fails."""
+        """Append `data` to the segment, after `make_room` reserved the space. Raises OSError if the write fails.
+
+        start: the present size of the segment in bytes.
+        """
 
     def flush(self) -> None:
         """Force the bytes to the disk (fsync), if the segment must survive the process. Raises OSError if that fails."""
 
     def flush_append(self, start: int) -> None:
-        """Flush the bytes of the last append, which begins at offset `start`. If the flush fails, undo the append and raise OSError."""
+        """Flush the bytes of the last append to the disk (fsync), if needed. If the flush fails, undo the append and raise OSError.
+
+        start: where the appended bytes begin, in bytes from the start of the segment.
+        """
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end`: no more bytes are appended. Raises StorageError if bytes of a failed append cannot be removed."""
+        """Mark the segment as complete: nothing is appended after byte position `end` of the store.
+
+        Raises StorageError if bytes of a failed append cannot be removed.
+        """
 
     def region(self, start: int, length: int) -> Region:
-        """Return `length` bytes from offset `start`: a copy if they are in plain memory, else a range of the file."""
+        """Return `length` bytes of the segment: a copy if they are in plain memory, otherwise a range of the segment's file.
+
+        start: the index of the first byte, counted from the start of the segment.
+        """
 
     def read(self, start: int, length: int) -> bytes:
         """Return a copy of `length` bytes of the segment. start: the index of the first byte to return, counted from the start of the segment."""
@@ -92,10 +104,10 @@ class _Extent:
         """Do nothing: the bytes do not outlive the process."""
 
     def flush_append(self, start: int) -> None:
-        """Do nothing: the bytes do not outlive the process, so that no append needs fsync. start: where the last append began, not used."""
+        """Do nothing: the bytes do not outlive the process, so that no append needs fsync. start: not used."""
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end`: no more bytes are appended."""
+        """Mark the segment as complete: nothing is appended after byte position `end` of the store."""
         self.end = end
 
     def drop(self) -> None:
@@ -138,11 +150,11 @@ class MemorySegment(_Extent):
         return self.read(start, length)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes from offset `start`. A view would keep the bytearray of the segment from growing."""
+        """Return a copy of `length` bytes from byte `start` of the segment on. A view would keep the bytearray of the segment from growing."""
         return b"" if self._bytes is None else bytes(memoryview(self._bytes)[start : start + length])
 
     def moved_to(self, file: SegmentFile) -> FileSegment:
-        """Write the bytes to `file`, return the segment that holds them now and release the memory. Raises OSError if the write fails."""
+        """Move the bytes of this segment from memory to `file`, and return a segment for the file. Raises OSError if the write fails."""
         moved = FileSegment(self.base, self.carried_bytes, file)
         moved.untimed_ms = self.untimed_ms
         if self._bytes is not None:
@@ -181,19 +193,22 @@ class FileSegment(_Extent):
         return file.reserved_bytes
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start`. Raises OSError if the write fails."""
+        """Write `data` to the file from byte `start` on. Raises OSError if the write fails."""
         fd = self._file.fileno()
         written = os.pwrite(fd, data, start)
         if written != len(data):
             _write_rest(fd, data, start, written)
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end` and return the unused part of its reservation to the memory budget."""
+        """Mark the segment as complete, and return the unused part of its reservation to the memory budget.
+
+        end: the byte position in the store after the last byte of the segment.
+        """
         self.end = end
         self._file.trim(end - self.base)
 
     def region(self, start: int, length: int) -> FileRange:
-        """Return the range of `length` bytes of the file from offset `start`. The file stays open as long as the range is referenced."""
+        """Return the range of `length` bytes of the file from byte `start` on. The file stays open as long as the range is referenced."""
         return FileRange(self._file, start, length)
 
     def read(self, start: int, length: int) -> bytes:
@@ -218,7 +233,7 @@ class PieceSegment(_Extent):
         return self._piece.size if size + length <= self._piece.size else 0
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start` of this segment's part of the spill file. Raises OSError if the write fails."""
+        """Write `data` from byte `start` on into this segment's part of the spill file. Raises OSError if the write fails."""
         piece = self._piece
         fd = piece.file.fileno()
         written = os.pwrite(fd, data, piece.offset + start)
@@ -226,7 +241,7 @@ class PieceSegment(_Extent):
             _write_rest(fd, data, piece.offset + start, written)
 
     def region(self, start: int, length: int) -> FileRange:
-        """Return the range of `length` bytes from offset `start` of this segment's part of the spill file.
+        """Return the range of `length` bytes from byte `start` on in this segment's part of the spill file.
 
         The part is not reused as long as the range is referenced.
         """
@@ -271,7 +286,7 @@ class NamedSegment(_Extent):
         return NO_LIMIT_BYTES
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start`, either completely or not at all. Raises OSError if the write fails."""
+        """Write `data` to the file from byte `start` on, either completely or not at all. Raises OSError if the write fails."""
         if self._fd < 0:
             self._open_to_append(start)
         try:
@@ -296,26 +311,29 @@ class NamedSegment(_Extent):
             raise
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end`: no more bytes are appended. Raises StorageError if bytes of a failed append cannot be removed."""
+        """Mark the segment as complete: nothing is appended after byte position `end` of the store.
+
+        Raises StorageError if bytes of a failed append cannot be removed.
+        """
         if self.has_leftover:
             self._open_to_append(end - self.base)
         self.end = end
 
     def truncate(self, end: int) -> None:
-        """Cut the segment's file so that its last byte precedes position `end` of the store. Raises OSError if the file cannot be shortened."""
+        """Shorten the segment's file, so that the segment ends before byte position `end` of the store. Raises OSError if that fails."""
         if self.path is not None:
             os.ftruncate(self._open(self.path).fileno(), end - self.base)
         self.end = end
 
     def region(self, start: int, length: int) -> Region:
-        """Return the range of `length` bytes of the file from offset `start`. The file stays open as long as the range is referenced.
+        """Return the range of `length` bytes of the file from byte `start` on. The file stays open as long as the range is referenced.
 
         Raises OSError if the file cannot be opened.
         """
         return b"" if self.path is None else FileRange(self._open(self.path), start, length)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes from offset `start`. Raises OSError if the file cannot be opened or read."""
+        """Return a copy of `length` bytes of the file from byte `start` on. Raises OSError if the file cannot be opened or read."""
         return b"" if self.path is None else os.pread(self._open(self.path).fileno(), length, start)
 
     def drop(self) -> None:
@@ -331,7 +349,10 @@ class NamedSegment(_Extent):
             self.path = None
 
     def _undo(self, start: int) -> None:
-        """Remove all bytes from offset `start` on, after a failed append. If that fails, set `has_leftover`, so that a later call removes them."""
+        """Remove all bytes of the file from byte `start` on, after a failed append.
+
+        If that fails, set `has_leftover`, so that a later call removes them.
+        """
         self._fd = -1
         self.has_leftover = True
         with suppress(OSError, StorageError):

@@ -41,8 +41,8 @@ NOTHING_NEEDED = (1 << 63) - 1
 class Store:
     """An append-only sequence of bytes, the batches of one partition. A position is the number of a byte in this sequence; the number never changes.
 
-    `end_position` is the position of the next append. `segment_bytes`, the size at which a segment is full, may change at any time; it applies to
-    later appends.
+    `end_position` is the position at which the next append begins. `segment_bytes`, the size at which a segment is full, may change at any time; it
+    applies to later appends.
     """
 
     __slots__ = (
@@ -85,7 +85,10 @@ class Store:
     # Writing
 
     def append(self, data: Data) -> int:
-        """Append `data` (bytes of one batch) and return its position. Raises StorageError if the write fails; then nothing was appended."""
+        """Append `data`, the bytes of one batch, and return the byte position in the store at which it begins.
+
+        Raises StorageError if the write fails; then nothing was appended.
+        """
         position = self.end_position
         length = len(data)
         end = position + length
@@ -100,9 +103,10 @@ class Store:
         return position
 
     def _make_room(self, length: int, end: int) -> None:
-        """Ensure that the last segment has room for a batch. Starts a new segment if the batch would make it larger than `segment_bytes`.
+        """Ensure that the last segment has room for a batch that will be appended. length: the size of the batch in bytes.
 
-        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the position in the store after the batch.
+        If the batch would make the active segment larger than `segment_bytes`, a new segment starts. An empty segment takes a batch of any size.
+        end: the byte position at which the store will end after the append: `end_position + length`.
         """
         open_bytes = self.open_bytes
         if open_bytes and open_bytes + length > self.segment_bytes:
@@ -145,7 +149,10 @@ class Store:
         self._use_last_segment()
 
     def flush_append(self, position: int, records: int, now_ms: int) -> None:
-        """Count `records` records appended at `position`; fsync at flush.messages records. If fsync fails, undo the append, raise StorageError."""
+        """Count an append of `records` records. If flush.messages records are unflushed now, flush the last segment with fsync.
+
+        position: the byte position in the store at which the append began. If fsync fails, the append is undone and StorageError is raised.
+        """
         unflushed_records = self.flush_state.unflushed_records + records
         if unflushed_records < self.flush_state.limit_records:
             self.flush_state.unflushed_records = unflushed_records
@@ -158,7 +165,7 @@ class Store:
         self.flush_state.flushed(self._base, self.end_position, now_ms)
 
     def flush(self, start: int, now_ms: int | None = None) -> None:
-        """Flush the segment that holds position `start`, and all later segments, with fsync, if they are files in a data directory.
+        """Flush the segment with byte `start` of the store, and all later segments, with fsync, if they are files in a data directory.
 
         now_ms: the time, from which flush.ms counts again; None if it is unknown. Raises StorageError if fsync fails; the next flush tries it again.
         """
@@ -230,12 +237,15 @@ class Store:
     # Reading
 
     def region(self, position: int, length: int) -> Region:
-        """Return `length` bytes from `position`, which must be in one segment: `bytes` from plain memory, otherwise a range of the segment's file."""
+        """Return the `length` bytes from byte `position` on: as `bytes` if they are in plain memory, otherwise as a range of the segment's file.
+
+        All of these bytes must be in one segment.
+        """
         segment = self.segment_at(position)
         return segment.region(position - segment.base, length)
 
     def read(self, position: int, length: int) -> bytes:
-        """Return `length` bytes from `position`, or fewer if the segment ends before; none if `position` is below `start_position`."""
+        """Return `length` bytes from byte `position` on, or fewer if the segment ends before; none if `position` is below `start_position`."""
         if position < self._bases[0]:
             return b""
         segment = self.segment_at(position)
@@ -243,7 +253,7 @@ class Store:
         return segment.read(position - segment.base, min(length, end - position))
 
     def segment_end(self, position: int) -> int:
-        """Return the position after the last byte of the segment that holds `position`."""
+        """Return the byte position after the end of the segment that contains byte `position` of the store."""
         if position >= self._base:
             return self.end_position
         return self.segment_at(position).end
@@ -260,7 +270,7 @@ class Store:
             yield max(start, segment.base), segment.base >= start and not segment.carried_bytes
 
     def segment_at(self, position: int) -> Segment:
-        """Return the segment that holds `position`."""
+        """Return the segment that contains byte `position` of the store."""
         if position >= self._base:
             return self.last
         return self.segments[bisect_right(self._bases, position) - 1]
@@ -273,7 +283,7 @@ class Store:
         return len(self._needs) - 1
 
     def reader_needs(self, reader: int, position: int) -> None:
-        """Record that replica number `reader` needs no bytes before `position`, and drop the bytes that no replica needs."""
+        """Record that reader number `reader`, a replica, needs no bytes before byte `position`, and drop the bytes that no replica needs."""
         self._needs[reader] = position
         self.drop_before(min(self._needs))
 
@@ -288,7 +298,7 @@ class Store:
             del self._needs[readers:]
 
     def drop_before(self, position: int) -> None:
-        """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
+        """Drop the segments that lie completely before byte `position` of the store. A response that is being sent can still read their bytes.
 
         Later appends continue the log's active segment, even if all its bytes are dropped. While a change is missing in the metadata log of the data
         directory, because a write failed, nothing is dropped: the metadata log may still refer to the files of these segments.
@@ -309,7 +319,7 @@ class Store:
 
     @property
     def start_position(self) -> int:
-        """Return the first position that can still be read."""
+        """Return the position of the first byte of the store that has not been dropped."""
         return self._bases[0]
 
     # Recovery and shutdown
@@ -333,7 +343,7 @@ class Store:
         self.resume([self._empty_segment(0)], self.end_position)
 
     def close(self) -> None:
-        """Delete all bytes, because the partition is deleted. Positions of later appends, if there are any, continue from the current end."""
+        """Delete all bytes, because the partition has been deleted. Positions of later appends, if there are any, continue from the current end."""
         for segment in self.segments:
             segment.drop()
         self.resume([self._empty_segment(0)], self.end_position)

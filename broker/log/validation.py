@@ -327,12 +327,12 @@ def _timestamp_error(record: Record, header: BatchHeader, limits: TopicLimits, n
 
 
 def _as_java_long(value: int) -> int:
-    """Return a sum of two longs as Java computes it: a value above 2**63 - 1 wraps around."""
+    """Return `value`, the sum of two longs, as Java computes the sum: a value above 2**63 - 1 wraps around."""
     return value if value < 1 << 63 else value - (1 << 64)
 
 
 def _described(record: Record, header: BatchHeader, limits: TopicLimits) -> str:
-    """Return a record as Kafka's error messages print it: a PartialDefaultRecord in a compressed batch whose codec stays, else a DefaultRecord."""
+    """Return a record as Kafka's error messages print it: as PartialDefaultRecord if a compressed batch keeps its codec, else as DefaultRecord."""
     is_partial = header.compression and CODECS.get(limits.compression_type, header.compression) == header.compression
     kind, size_of_none = ("PartialDefaultRecord", -1) if is_partial else ("DefaultRecord", 0)
     key, value = (size_of_none if data is None else len(data) for data in (record.key, record.value))

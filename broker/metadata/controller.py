@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.metadata.scram import Credentials
 
 ImageChange = Callable[[Image, Image, Sequence[str]], None]
-"""A function called with (old image, new image, names of the topics that were changed, created or deleted)."""
+"""A function called with (old metadata image, new metadata image, names of the topics that were changed, created or deleted)."""
 
 
 NO_ELECTION = "Leader election not needed for topic partition."

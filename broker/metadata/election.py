@@ -53,7 +53,7 @@ def isr_order(old: Sequence[int], new: Set[int], release: str) -> tuple[int, ...
 
 
 def with_eligible(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
-    """Return `new` with the eligible leader replicas of its changed partitions updated (AD-7).
+    """Return the metadata image `new` with the eligible leader replicas of its changed partitions updated (AD-7).
 
     If the emulated Kafka release has no eligible leader replicas, `new` is returned unchanged. old, new: the metadata before and after a change.
     changed: the names of the topics that differ.
@@ -66,7 +66,7 @@ def with_eligible(old: Image, new: Image, changed: Sequence[str], config: Cluste
 
 
 def without_eligible(image: Image, names: Sequence[str], config: ClusterConfig) -> Image:
-    """Return the image without the eligible leader replicas of the topics `names`, because their min.insync.replicas changed."""
+    """Return the metadata image without the eligible leader replicas of the topics `names`, whose min.insync.replicas has changed."""
     if not has_eligible_leader_replicas(config.release):
         return image
     from kafkaproto.broker.metadata.eligible import removed

@@ -15,7 +15,7 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 
 
 def updated(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
-    """Return `new` with updated eligible leader replicas of each partition whose state differs from that in `old`.
+    """Return the metadata image `new` with updated eligible leader replicas of each partition whose state differs from that in `old`.
 
     If the feature is disabled, such a partition has no eligible leader replicas. changed: the names of the topics that differ.
     """
@@ -36,7 +36,7 @@ def updated(old: Image, new: Image, changed: Sequence[str], config: ClusterConfi
 
 
 def removed(image: Image, names: Iterable[str]) -> Image:
-    """Return the image without the eligible leader replicas and the last known leaders of the partitions of the topics `names`."""
+    """Return the metadata image without the eligible leader replicas and the last known leaders of the partitions of the topics `names`."""
     changed = {}
     for topic in (image.topics[name] for name in names):
         partitions = tuple(_with(p, (), ()) for p in topic.partitions)

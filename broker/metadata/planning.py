@@ -1,6 +1,6 @@
 """Planning of a new or larger topic: the checks of CreateTopics and CreatePartitions, and the placement of replicas.
 
-The functions take an image and change nothing; the controller publishes their results.
+The functions take a metadata image and change nothing; the controller publishes their results.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.trace")
 
 LARGE_BYTES = 64 * 1024
-"""The size in bytes above which an entry is not collected with others, but encoded and passed to the trace writer at once and alone.
+"""The size in bytes above which a trace entry is not collected with others, but encoded and passed to the trace writer at once and alone.
 
 This bounds the memory of collected entries. If the queue of the trace writer is full, only this entry is lost, not others with it.
 """
@@ -126,7 +126,7 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """An encoder of the trace entries about one replica's offsets, with what the next entry needs. Each change of the offsets gets an entry.
+    """An encoder of the trace entries about one replica's offsets. Each change of the offsets gets an entry.
 
     packing: the encoding function with its constant arguments. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise
     0. log: a weak reference to the replica's log.
@@ -225,7 +225,10 @@ class Entries:
 
 
 def _packed_or_empty(entry: Waiting) -> bytes:
-    """Return an entry as bytes, or b"" if a number does not fit its field. In that case an error is logged, and the trace lacks the entry."""
+    """Return a trace entry as encoded bytes, or b"" if a number does not fit its field.
+
+    In that case an error is logged, and the trace lacks the entry.
+    """
     if isinstance(entry, bytes):
         return entry
     try:

@@ -21,7 +21,7 @@ logger = logging.getLogger("kafkaproto.quota")
 
 EVERY_MS = 1000
 REMEMBERED = 1000
-"""When this number of quota entities and rules is reached, those without a log line in the last second are forgotten at the next new line."""
+"""How many quota entities and rules are remembered before those without a log line in the last second are forgotten."""
 
 
 class ThrottleLog(Observer):

@@ -27,7 +27,7 @@ from kafkaproto.records.headers import in_memory, walk_headers
 class LogStart(NamedTuple):
     """A recorded change of a partition's log start offset, read from the metadata log.
 
-    at: the end of the partition's bytes at the time of the change, as a byte position in the store. producers: maps producer ids to states, for the
+    at: the byte position at which the partition's store ended at the time of the change. producers: maps producer ids to states, for the
     producers whose state depends on batches that the change removed.
     """
 
@@ -100,7 +100,9 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
 def _resume(
     store: Store, folder: SegmentFolder, segments: Sequence[NamedSegment], end_position: int, is_open: bool
 ) -> None:
-    """Make the store use `segments`. Its next append goes to `end_position`, counted over all bytes that were ever appended to the partition.
+    """Make the store use `segments`, and append the next bytes at byte position `end_position`.
+
+    The position counts all bytes that were ever appended to the partition.
 
     folder: where a new segment gets its file. is_open: True if the next append continues the last segment, False if it starts a new segment.
     """
@@ -155,11 +157,11 @@ class _Files:
 
     @property
     def first_position(self) -> int | None:
-        """Return the position in the store at which the first segment file begins; None if the partition has no file left."""
+        """Return the byte position in the store at which the first segment file begins; None if the partition has no file left."""
         return self.segments[0].base if self.segments else None
 
     def batches(self, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Yield (position, header) of every batch at byte positions from `start` up to `end`, exclusive.
+        """Yield (byte position in the store, header) of every batch from byte `start` of the store up to byte `end`, exclusive.
 
         Raises _Damage where a batch is damaged or a file is missing.
         """
@@ -186,10 +188,11 @@ class _Files:
             raise _Damage(position)
 
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
-        """Remove bytes from `position` on, because the log is damaged there. Returns how many bytes were removed.
+        """Remove the bytes of the partition from byte `position` of the store on. Returns how many bytes were removed.
 
-        The segment that contains `position` is truncated there. Later segments are deleted, unless they overlap a range in `needed`. Segments that
-        compaction wrote do not change. The removed byte positions are not used again. needed: the ranges of byte positions whose batches must stay.
+        Call it if the batch at `position` is damaged. The segment that contains this byte is truncated there. Later segments are deleted, unless they
+        overlap a range in `needed`. Segments that compaction wrote do not change. The removed byte positions are not used again. needed: the ranges
+        of byte positions whose batches must stay.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []

@@ -112,9 +112,10 @@ class ClientQuotaStore:
         return None if values is None else values.get(key)
 
     def set(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Set one value, or remove it if `value` is None.
+        """Set the quota `key` of an entity, or remove this quota if `value` is None.
 
-        Raises KafkaError INVALID_REQUEST if `entity` has no quota `key`, or if the value is not valid for it (Q-20).
+        Raises KafkaError INVALID_REQUEST (42) if such an entity cannot have the quota `key`, or if the value is not valid for this quota (Q-20). The
+        removal of a quota is not checked.
         """
         if value is not None:
             check_value(entity, key, value)

@@ -24,11 +24,11 @@ from kafkaproto.records.control import build_end_txn_marker
 STRICT_VERSION = 2
 """The transaction version from which on a marker must have a newer epoch than the transaction that it ends."""
 Ended = Callable[[PartitionKey, TransactionMarker, int], None]
-"""A function that is called with (partition, marker, current time in ms) when a marker is replicated."""
+"""A function that is called with (partition, marker, current time in ms) when a transaction marker has been replicated."""
 
 
 class TransactionMarkers:
-    """Writes markers to the partitions that one broker leads.
+    """Writes transaction markers to the partitions that one broker leads.
 
     timeout_ms: how long a marker may wait for replicas. ended: a function that is called for each marker that is replicated.
     """
@@ -104,7 +104,7 @@ class PartitionState(Protocol):
 
 
 class MarkerSender:
-    """Sends markers to the leaders of partitions.
+    """Passes transaction markers to the brokers that lead the partitions, which write them.
 
     topics: a function that returns the topics of the cluster by name. markers_of: a function that returns the `TransactionMarkers` of a broker, None
     while it is stopped.

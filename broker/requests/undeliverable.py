@@ -71,7 +71,7 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
 
 
 def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
-    """For each partition with records in the response, forget the batch that the client's quota did not allow before.
+    """Record that a client has received records: batches reported as undeliverable in these partitions no longer count as undeliverable.
 
     exchange: the Fetch request. message: the response, which is sent with its records. Later batches of these partitions cause no new warning.
     """

@@ -57,7 +57,7 @@ class Timers:
         return self._heap[0][0] if self._heap else None
 
     def next_deadline_ms(self) -> int | None:
-        """Return the next deadline, or None if no timer is set."""
+        """Return the earliest deadline of a timer that is set, in ms; None if no timer is set."""
         heap = self._heap
         while heap and heap[0][2].callback is None:
             heapq.heappop(heap)

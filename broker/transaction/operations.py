@@ -22,7 +22,7 @@ class ProducerResult(NamedTuple):
 
 
 ProducerReply = Callable[[ProducerResult, int], None]
-"""A function that is called once with the result and the current time (ms)."""
+"""A function that is called once with the result of a request about a producer (`ProducerResult`) and the current time (ms)."""
 
 
 @dataclass(frozen=True, slots=True)

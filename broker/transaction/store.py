@@ -102,7 +102,7 @@ class TransactionStore:
         return self._ids.get(transaction.transactional_id) is transaction
 
     def create(self, transactional_id: str, data: TransactionData) -> Transaction:
-        """Add a transactional id with the state `data` in memory. The id is written to the log with its first transition."""
+        """Add a transactional id with the state `data`, in memory only. Its first transition also writes the id to the log."""
         epoch = self._epochs[self._ownership.partition_of(transactional_id)]
         created = self._ids[transactional_id] = Transaction(transactional_id, data, epoch)
         return created

@@ -286,7 +286,7 @@ class Transaction:
         self.pending = None
 
     def complete(self) -> None:
-        """Make the pending state the current one, because it is stored."""
+        """Make the pending state the current state, after the log has stored it."""
         assert self.pending is not None
         self.data, self.pending = self.pending, None
 
@@ -299,5 +299,5 @@ class Transaction:
         self.pending = None
 
     def remove_partition(self, key: PartitionKey) -> None:
-        """Remove a partition from a transaction that is being ended, because its marker is written (TX-71)."""
+        """Remove a partition from a transaction that is being ended, after the transaction's marker was written to this partition (TX-71)."""
         self._without_marker.pop(key, None)
