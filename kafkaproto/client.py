@@ -1,4 +1,4 @@
-"""A small Kafka client without a socket: encodes requests, decodes responses and negotiates versions.
+"""A small Kafka client without a socket: encodes requests, decodes responses and negotiates versions. The program sends the bytes.
 
 Two functions handle single frames:
 
@@ -137,7 +137,9 @@ def read_response(api_key: int, version: int, frame: bytes | memoryview) -> Resp
 
 
 class Client:
-    """The client's side of one connection: `send` returns the bytes of a request, `receive` takes bytes and yields responses.
+    """The client's side of one connection, without its socket: `send` encodes requests, and `receive` decodes responses.
+
+    The program that uses this class writes the bytes that `send` returns to its socket, and passes the bytes that it reads to `receive`.
 
     spoken: maps API keys to the range of versions that the program supports. `agree` intersects them with the versions that the broker offers, and
     `send` uses the highest common version. Without `spoken`, each call of `send` must name the version.
@@ -174,10 +176,11 @@ class Client:
         return len(self._received)
 
     def send(self, request: Any, version: int | None = None) -> bytes:
-        """Return the frame of the next request. version: None for the highest version that both sides support.
+        """Encode the next request, register that its response is pending, and return the frame. The caller writes the frame to its socket.
 
-        A Produce request with acks=0 expects no response. Raises EncodeError if a value of the request cannot be encoded, and UnsupportedVersion if
-        the request has no such version, or client and broker have no version in common.
+        version: None for the highest version that both sides support. A Produce request with acks=0 expects no response, so it is not registered.
+        Raises EncodeError if a value of the request cannot be encoded, and UnsupportedVersion if the request has no such version, or client and
+        broker have no version in common.
         """
         key = key_of(request)
         if version is None:
@@ -223,11 +226,11 @@ class Client:
     # Version negotiation
 
     def ask_versions(self) -> bytes:
-        """Return the frame of an ApiVersions request. Pass its response to `agree`."""
+        """Encode an ApiVersions request as `send` does, and return its frame. Pass the response to `agree`."""
         return self.send(ApiVersionsRequest(*SOFTWARE), API_VERSIONS_VERSION)
 
     def agree(self, offered: ApiVersionsResponse) -> bytes | None:
-        """Negotiate versions from an ApiVersions response. Returns the frame of a second ApiVersions request if one is needed, else None.
+        """Choose versions from an ApiVersions response. Returns the frame of a second ApiVersions request to send if one is needed, else None.
 
         A second request is needed if the broker did not support the version of the first one (KIP-511). Pass the response to the second request to
         this method, too. The method ignores all other errors in `offered.error_code`, so check for them before the call.

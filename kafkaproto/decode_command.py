@@ -1,4 +1,4 @@
-"""`kafkaproto decode`: prints a message, a whole frame or record batches as JSON, with the offset of every field.
+"""`kafkaproto decode`: prints a message, a whole frame or record batches as JSON, with the byte offset of every field.
 
 This module does not depend on the broker.
 """

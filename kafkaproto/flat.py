@@ -90,7 +90,7 @@ class FlatCode:
         return name
 
     def fixed(self, fmt: str, item: str) -> None:
-        """Add code for one value: a decoder assigns it to the variable ``item``, an encoder writes the expression ``item``.
+        """Add code for one value: a decoder assigns the value to the variable ``item``, an encoder writes the value of the expression ``item``.
 
         This method only collects the value. `line` or `text` later adds one call of `struct` for all collected values. fmt: the `struct` format.
         """
@@ -221,16 +221,16 @@ def unpacker(fmt: str) -> Callable[..., tuple[Any, ...]]:
 
 
 def read_uvarint(b: Buffer, p: int) -> tuple[int, int]:
-    """Decode the unsigned varint at position ``p``, of at most five bytes and 32 bits. Returns ``(value, position after it)``."""
+    """Decode the unsigned varint at index ``p`` of the buffer ``b``, of at most five bytes and 32 bits. Returns ``(value, index after it)``."""
     value = b[p]
     p += 1
     return (value, p) if value < 0x80 else read_uvarint_tail(b, p, value)
 
 
 def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
-    """Decode the rest of an unsigned varint whose first byte has been read. Returns ``(value, position after it)``.
+    """Decode the rest of an unsigned varint whose first byte has been read. Returns ``(value, index after it)``.
 
-    p: the position of the second byte. first: the first byte, which has the continuation bit.
+    b: the buffer. p: the index of the second byte. first: the first byte, which has the continuation bit.
     """
     value = (first & 0x7F) + (b[p] << 7)
     p += 1
@@ -238,9 +238,10 @@ def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
 
 
 def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
-    """Decode the rest of an unsigned varint whose first two bytes have been read. Returns ``(value, position after it)``.
+    """Decode the rest of an unsigned varint whose first two bytes have been read. Returns ``(value, index after it)``.
 
-    p: the position of the third byte. value: (first byte & 0x7F) + (second byte << 7). Its bit 14, the second continuation bit, is ignored.
+    b: the buffer. p: the index of the third byte. value: (first byte & 0x7F) + (second byte << 7). Its bit 14, the second continuation bit, is
+    ignored.
     """
     value &= 0x3FFF
     for shift in (14, 21, 28):
@@ -259,10 +260,10 @@ def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
 
 
 def read_string_length_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
-    """Decode the rest of the length prefix of a compact string. Returns ``(length + 1, position after the prefix)``.
+    """Decode the rest of the length prefix of a compact string. Returns ``(length + 1, index after the prefix)``.
 
-    The prefix is an unsigned varint of the length + 1. p: the position of its second byte. first: its first byte, which has the continuation bit.
-    Raises Malformed for a length above 32767.
+    The prefix is an unsigned varint of the length + 1. b: the buffer. p: the index of the second byte of the prefix. first: the first byte, which has
+    the continuation bit. Raises Malformed for a length above 32767.
     """
     length_plus_one, p = read_uvarint_tail(b, p, first)
     if length_plus_one > MAX_STRING_BYTES + 1:
@@ -295,9 +296,10 @@ RawTags = list[tuple[int, bytes]]
 
 
 def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags | None, int]:
-    """Decode ``count`` tags of a struct that has no known tagged fields. p: the position after the count. n: the end of the message.
+    """Decode ``count`` tags of a struct that has no known tagged fields. Returns (tags, index after them).
 
-    Returns (tags, position after them); tags is None if ``count`` is 0. Raises Malformed if a tag extends beyond ``n``.
+    b: the buffer. p: the index after the count. n: the index at which the message ends. The returned tags are None if ``count`` is 0. Raises
+    Malformed if a tag extends beyond ``n``.
     """
     if count > n - p:
         raise Malformed(f"{count} tagged fields are announced, but only {n - p} bytes are left")
@@ -365,7 +367,7 @@ def endless(cls: type) -> Iterator[Any]:
 
 @cache
 def rows_unpacker(fmt: str) -> Callable[[Buffer], Iterator[tuple[Any, ...]]]:
-    """Return a function that decodes the fields of consecutive structs in a buffer, and yields one tuple for each struct.
+    """Return a function that decodes the fields of consecutive structs in a buffer, and yields one tuple of field values for each struct.
 
     fmt: the format characters of one struct, without byte order, such as "hi?".
     """
@@ -382,10 +384,10 @@ def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
 
 
 def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[list[Any], int]:
-    """Decode ``count`` numbers from position ``p`` on; ``count`` has no maximum. Returns ``(list, position after the numbers)``.
+    """Decode ``count`` numbers from index ``p`` on; ``count`` has no maximum. Returns ``(list, index after the numbers)``.
 
-    n: the end of the message. fmt: the `struct` format of one number. Raises Malformed for a count above the number of bytes left in the message,
-    and struct.error if the numbers extend beyond the buffer.
+    b: the buffer. n: the index at which the message ends. fmt: the `struct` format of one number. Raises Malformed for a count above the number of
+    bytes left in the message, and struct.error if the numbers extend beyond the buffer.
     """
     if count > n - p:
         raise Malformed(f"an array of {count} numbers is announced, but only {n - p} bytes are left")

@@ -32,10 +32,10 @@ _KEY_AND_VERSION = struct.Struct(">hh")
 
 
 def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[RequestHeader, int]:
-    """Return the request header at ``pos``, and the position after it.
+    """Return the request header at index ``pos`` of the buffer ``view``, and the index after the header.
 
     Raises DecodeError if the header is damaged, and for an unknown API key, whose header version is unknown. For an unknown API version, the header
-    is decoded as in the newest known version. view: the buffer. end: the index at which the frame ends.
+    is decoded as in the newest known version. end: the index at which the frame ends.
     """
     if end - pos < 4:
         raise DecodeError("RequestHeader", pos, f"API key and version take 4 bytes, but only {end - pos} are left")
@@ -71,7 +71,7 @@ def start_response(correlation_id: int, header_version: int) -> bytearray:
 def decode_response_header(
     api_key: int, api_version: int, view: memoryview, pos: int, end: int
 ) -> tuple[ResponseHeader, int]:
-    """Return the header of a response to this API and version, and the position after it.
+    """Return the header of a response to this API and version, and the byte position after the header.
 
     pos: the byte position of the header in ``view``. end: the byte position after the whole response. Raises UnsupportedVersion for an unknown API
     key, and DecodeError for a damaged header.

@@ -81,7 +81,10 @@ class Message(StructType[T]):
 
     @cached_property
     def decode_flat(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
-        """Return the fast decoder ``(view, pos, end) -> (object, position after it)``. It reads nothing at or after ``end``."""
+        """Return the fast decoder: ``(view, pos, end) -> (object, index after it)``.
+
+        The decoder decodes the message that begins at index ``pos`` of the buffer ``view``, and reads nothing at or after index ``end``.
+        """
         return self._decoder(self.is_copied, partial(explain_decode_failure, self))
 
     @cached_property

@@ -40,7 +40,7 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         return super().parse(bytes(data), **context)
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
-        """Add code that decodes a value into the variable ``target``."""
+        """Add code that decodes a value into the variable ``target``. code: collects the source text of the generated decoder."""
         raise NotImplementedError
 
     def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
@@ -52,7 +52,7 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
             code.line(f"{items}.append({item})")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
-        """Add code that appends the value of the expression ``source`` to the output."""
+        """Add code that appends the encoded value of the expression ``source`` to the output. code: collects the text of the generated encoder."""
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
@@ -80,7 +80,7 @@ def read(stream: BinaryIO, size: int, path: str) -> bytes:
 
 
 def remaining(stream: BinaryIO) -> int:
-    """Return the number of bytes between the stream's position and its end."""
+    """Return the number of bytes between the present position of a stream and its end."""
     position = stream.tell()
     end = stream.seek(0, SEEK_END)
     stream.seek(position)

@@ -56,9 +56,10 @@ class Connection(ABC):
         return self._client.sent
 
     def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
-        """Return the next request as bytes, with its length prefix. now_ms: the send time, from which `Answer.elapsed_ms` is counted.
+        """Encode the next request of the connection and return its bytes, with the length prefix, for the caller to send.
 
-        The connection then expects a response, even to a Produce request with acks=0.
+        now_ms: the time at which the caller sends it, from which `Answer.elapsed_ms` is counted. The connection then expects a response, even to a
+        Produce request with acks=0.
         """
         self.check(key_of(request), version)
         correlation_id = self._client.next_id

@@ -175,7 +175,7 @@ class Group:
 
 
 def follower_of(group: Group) -> int:
-    """Return the id of a broker that can get the second replica of the group's partition.
+    """Return the id of a broker that can get the second replica of the group's partition of the offsets topic.
 
     The result is not the coordinator, which already has a replica. It is not broker 0 either: tests stop the returned broker from fetching
     (`scene.held`), and broker 0 must keep responding to requests.

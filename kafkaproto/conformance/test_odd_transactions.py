@@ -241,6 +241,6 @@ def test_init_producer_id_with_any_epoch_of_the_producer_aborts_the_open_transac
 
 
 def _result_once_complete(producer: Producer, epoch: int) -> tuple[int, int, int] | None:
-    """Send InitProducerId with an epoch, and return the result; None while the coordinator is still ending the last transaction."""
+    """Send InitProducerId with `epoch`, and return (error, producer id, epoch); None while the coordinator is still ending the last transaction."""
     result = producer.init_once(producer.producer_id, epoch)
     return None if result[0] == CONCURRENT_TRANSACTIONS else result

@@ -30,7 +30,7 @@ def keyed(timestamp: int, *pairs: tuple[str, str | None], **options: Any) -> byt
 
 
 def offset_of(topic: Topic, timestamp: int, broker_id: int | None = None) -> int:
-    """Return the offset that ListOffsets reports.
+    """Return the offset that ListOffsets reports for partition 0.
 
     timestamp: -2 for the log start, -1 for the high watermark. broker_id: the broker whose replica reports it, by default the leader.
     """

@@ -150,7 +150,7 @@ class Batch(NamedTuple):
 
 
 def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
-    """Return the header at ``pos``.
+    """Return the header of the batch that begins at index ``pos`` of a buffer.
 
     Raises DecodeError if the header is incomplete, is not of magic 2, or announces a batch smaller than a header. The batch itself may be incomplete:
     only the header must be in the buffer.
@@ -221,7 +221,7 @@ def check_crc(batch: Buffer) -> bool:
 
 
 def patch_offset_and_epoch(buffer: bytearray | memoryview, pos: int, base_offset: int, leader_epoch: int) -> None:
-    """Set base offset and leader epoch of the batch at ``pos``. The checksum does not cover these fields."""
+    """Set base offset and leader epoch of the batch that begins at index ``pos`` of the buffer. The checksum does not cover these fields."""
     _INT64.pack_into(buffer, pos, base_offset)
     _INT32.pack_into(buffer, pos + _EPOCH_AT, leader_epoch)
 

@@ -39,7 +39,10 @@ class Entry(NamedTuple):
 
 
 def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader | MessageHeader:
-    """Return the header at ``pos``, of the class that its magic requires. Raises DecodeError if it is incomplete or invalid."""
+    """Return the header of the batch or message that begins at index ``pos`` of a buffer, of the class that its magic requires.
+
+    Raises DecodeError if the header is incomplete or invalid.
+    """
     if len(buffer) - pos <= _MAGIC_AT:
         raise DecodeError(
             "RecordBatch", pos, f"a batch needs at least {_MAGIC_AT + 1} bytes, but only {len(buffer) - pos} are left"

@@ -112,7 +112,7 @@ class Message(NamedTuple):
 
 
 def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
-    """Return the header of the message at ``pos``.
+    """Return the header of the message that begins at index ``pos`` of a buffer.
 
     Raises DecodeError if the header is incomplete, has another magic than 0 and 1, or announces a message smaller than a header. The message itself
     may be incomplete: only the header must be in the buffer.
@@ -142,7 +142,10 @@ def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
 
 
 def read_message(buffer: Buffer, pos: int = 0) -> Message:
-    """Return the message at ``pos``. Raises DecodeError if it is incomplete. Bytes between its value and its end are ignored, as in Kafka."""
+    """Return the message that begins at index ``pos`` of a buffer. Raises DecodeError if it is incomplete.
+
+    Bytes between its value and its end are ignored, as in Kafka.
+    """
     header = read_header(buffer, pos)
     end = pos + header.size
     if end > len(buffer):

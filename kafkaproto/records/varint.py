@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def read_varint(b: bytes, p: int) -> tuple[int, int]:
-    """Decode the zigzag varint at position ``p``, a number of at most 64 bits. Returns ``(value, position after it)``.
+    """Decode the zigzag varint at index ``p`` of ``b``, a number of at most 64 bits. Returns ``(value, index after it)``.
 
     Raises IndexError at the end of the bytes, ValueError for a longer number.
     """

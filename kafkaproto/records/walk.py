@@ -208,7 +208,7 @@ def walk(b: bytes, count: int) -> Iterator[SingleRecord | Stretch]:
 
 
 def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - varints of one and two bytes are decoded inline
-    """Return the record at position ``p`` of the decompressed records ``b``, and the position after it.
+    """Return the record at index ``p`` of the decompressed records ``b``, and the index after it.
 
     Raises IndexError and ValueError for damage.
     """
@@ -291,7 +291,7 @@ def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - var
 
 
 def _read_raw(b: bytes, p: int) -> tuple[int, int]:
-    """Decode the varint at position ``p`` as an unsigned number, without undoing its zigzag encoding. Returns (number, position after it)."""
+    """Decode the varint at index ``p`` of ``b`` as an unsigned number, without undoing its zigzag encoding. Returns (number, index after it)."""
     value, p = read_varint(b, p)
     return value << 1 ^ value >> 63, p
 
