@@ -59,7 +59,7 @@ class Log:
 
 
 class Floor(asyncio.BufferedProtocol):
-    """One connection of the minimal server. It decodes each request in the receive buffer, without copying the frame."""
+    """One client connection of the minimal server that this module runs. It decodes requests in the receive buffer, without copying frames."""
 
     logs: dict[bytes, Log] = {}  # noqa: RUF012 - the whole state of the program
     port = 0

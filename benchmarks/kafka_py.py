@@ -33,7 +33,7 @@ CONNECTOR, OURS = "kafka", "kafka_py"
 
 
 class Cell(NamedTuple):
-    """One measurement of the benchmark: its name, the number of records per batch in the topics, and the options of the read."""
+    """One measurement: its name, the number of records per batch in the topics, and the options of the Spark source that reads them."""
 
     name: str
     batch_records: int
@@ -79,7 +79,7 @@ def read(spark: SparkSession, source: str, address: str, topics: str, cell: Cell
     """Read all records once with a source. Returns (seconds, [(number of records, sum of CRCs, sum of offsets)]).
 
     source: name of the Spark data source. address: host:port of the broker. topics: names of the topics, separated by commas. cell: the
-    measurement, which has the options of the read.
+    measurement, which has the source options.
     """
     from pyspark.sql import functions as f
 

@@ -304,7 +304,7 @@ def ratio_rows(racers: Sequence[Program], todo: Sequence[Cell]) -> tuple[list[tu
 
 
 def _rounds(count: int) -> str:
-    """Return in words from how many rounds the numbers of a table come."""
+    """Return words for the text above a table: "one round", or "medians of 5 rounds" if `count` is 5."""
     return "one round" if count == 1 else f"medians of {count} rounds"
 
 

@@ -48,7 +48,7 @@ def section_text(
 
 
 def add_limitation(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--limitation` to the options of a benchmark."""
+    """Add the option `--limitation TEXT`, which says what may distort a run, such as other programs on the machine."""
     parser.add_argument(
         "--limitation",
         default="",
@@ -58,7 +58,10 @@ def add_limitation(parser: argparse.ArgumentParser) -> None:
 
 
 def limitation(text: str) -> str:
-    """Return the sentence about what may distort a run, to stand behind another sentence. text: the value of `--limitation`."""
+    """Return the sentence "Limitation: TEXT." with a space before it, to append to other text; "" if `text` is empty.
+
+    text: the value of the option `--limitation`: what may distort the run.
+    """
     return f" Limitation: {text.rstrip('.')}." if text else ""
 
 

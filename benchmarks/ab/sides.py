@@ -35,7 +35,8 @@ class SideError(Exception):
 class Side(NamedTuple):
     """A side of a comparison: the other commit, or the working tree.
 
-    name: BASE or NOW. folder: a checkout, or links to one. python: the interpreter of the side's virtual environment.
+    name: BASE or NOW. folder: a checkout, or a folder with links to the files of a checkout. python: the interpreter of the side's virtual
+    environment.
     """
 
     name: str

@@ -45,7 +45,9 @@ def run(*arguments: str) -> list[str]:
 
 
 def first_use(key: int, version: int) -> tuple[float, float]:
-    """Return (this codec's time, construct's time) in seconds to be ready for one API version. key, version: API key and version.
+    """Return (this codec's time, the time of the library construct) in seconds to be ready for one API version.
+
+    key, version: API key and version.
 
     This codec imports and compiles its functions; construct compiles the layouts of the request and the response.
     """

@@ -71,7 +71,7 @@ class Rows:
         self._headers: list[HeaderColumns] = []
 
     def add(self, entry: Entry, start: int) -> bool:
-        """Add the records of a batch or old message. Returns whether the collected rows now fill an Arrow batch.
+        """Add the records of a batch, or of a message of magic 0 or 1. Returns whether the collected rows now fill an Arrow batch.
 
         entry: the batch or message. start: records with a lower offset are left out. Raises DecodeError if the batch is damaged.
         """

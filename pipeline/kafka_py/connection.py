@@ -88,7 +88,7 @@ class Connection:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing) from None
 
     def receive(self) -> Any:
-        """Return the next response.
+        """Wait for the next response of the broker, and return the decoded message.
 
         If an earlier response had a throttle time that is not over, the timeout is extended by the time left (KIP-219).
         """

@@ -30,7 +30,7 @@ GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_
 
 
 class Fetched(NamedTuple):
-    """A fetched batch or old message.
+    """A fetched batch of magic 2, or a fetched message of magic 0 or 1.
 
     entry: the batch or message. start: the first offset to read. Brokers return whole batches, so records with lower offsets must be ignored.
     """
@@ -40,7 +40,7 @@ class Fetched(NamedTuple):
 
 
 def fetch(client: Client, settings: SourceSettings, range_: Range) -> Iterator[Fetched]:
-    """Yield the batches and old messages with records of the range, in order. The last batch may also have records after the range.
+    """Yield the batches, or messages of magic 0 or 1, with records of the range, in order. The last may also have records after the range.
 
     range_: a partition with the first offset to read, and the offset to stop before. Raises DataLoss if records of the range no longer exist and
     `failOnDataLoss` is true, KafkaError if a broker returns a lasting error, DecodeError if a batch is damaged, and TimeoutError if no record is
@@ -251,7 +251,7 @@ class _Fetcher:
         return [e for e in batches(view[: complete_bytes(view)]) if e.header.next_offset > self._position]
 
     def _visible(self, entries: list[Entry], aborted: list[AbortedTransaction] | None) -> Iterator[Entry]:
-        """Yield the batches and old messages that a consumer may see: no control batches and, with read_committed, no aborted batches.
+        """Yield the batches and messages that a consumer may see: no control batches and, with read_committed, no aborted batches.
 
         As in ``CompletedFetch``, a transactional batch is aborted if it is at or after the first offset of an aborted transaction of the same
         producer, and before the abort marker of that transaction. entries: the fetched batches and messages. aborted: the aborted transactions that

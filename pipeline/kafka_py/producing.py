@@ -86,13 +86,13 @@ class Producer:
             self._send((topic, partition), waiting)
 
     def flush(self) -> None:
-        """Write all records that were added."""
+        """Send the records that are still collected in batches, and wait until the brokers have acknowledged them."""
         for partition, waiting in self._waiting.items():
             if waiting.records:
                 self._send(partition, waiting)
 
     def _look_up(self, topic: str) -> int:
-        """Return the number of partitions of a topic. Like Spark's own Kafka sink, it creates a missing topic if the brokers allow it."""
+        """Return the number of partitions of a topic. Like Spark's own Kafka sink, creates a missing topic if the brokers allow it."""
         self._counts[topic] = len(self._client.partitions_of([topic], create=True))
         self._sticky[topic] = random.randrange(self._counts[topic])
         return self._counts[topic]
