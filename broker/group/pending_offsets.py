@@ -94,7 +94,7 @@ class PendingOffsets:
     def end(
         self, producer_id: int, *, committed: bool
     ) -> tuple[list[PartitionKey], dict[PartitionKey, CommittedOffset]]:
-        """Remove the pending offsets of a producer, because its transaction ended.
+        """Remove the pending offsets of a producer, after its transaction has ended.
 
         Returns (partitions that had pending offsets, offsets that become committed offsets). If `committed` is false, there are no offsets to commit.
         If it is true, pending offsets that other producers added earlier for the same partitions are ignored when their transactions commit later.

@@ -147,7 +147,10 @@ class Registry:
         return group
 
     def put_back(self, classic: Group) -> None:
-        """Undo `upgrade`, because the heartbeat that caused it is rejected. Members that got REBALANCE_IN_PROGRESS join again, as in Kafka."""
+        """Undo `upgrade`, because the heartbeat that caused the conversion is rejected: the group is a classic group again.
+
+        Members that got REBALANCE_IN_PROGRESS join again, as in Kafka.
+        """
         for member in self._consumers.pop(classic.group_id).members.values():
             cancel_timers(member)
         self._groups[classic.group_id] = classic

@@ -225,9 +225,9 @@ class GroupStorage:
         return changes(() if self._log is None else self._log.read(index), index)
 
     def append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
-        """Store a change of a consumer group. `stored` is called with the error code for the ConsumerGroupHeartbeat response.
+        """Append the records of a consumer group's change to `__consumer_offsets`. `stored` is called when they are replicated, or after an error.
 
-        entries: the records of the change, as (key, value); a value of None is a tombstone.
+        `stored` gets the error code for the ConsumerGroupHeartbeat response. entries: the records, as (key, value); a value of None is a tombstone.
         """
         self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 

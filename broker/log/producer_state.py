@@ -246,7 +246,7 @@ class ProducerStates:
         return entry
 
     def forget_from(self, offset: int) -> set[int]:
-        """Remove every producer with a batch or marker at `offset` or later. Returns the removed ids; their state must be rebuilt from the log."""
+        """Remove every producer with a batch or marker at `offset` or later. Returns the producer ids; their states must be rebuilt from the log."""
         gone = {producer_id for producer_id, entry in self.producers.items() if entry.last_offset >= offset}
         for producer_id in gone:
             del self.producers[producer_id]

@@ -57,7 +57,7 @@ class Controller:
         self._remember_if_possible = remember_if_possible
 
     def restore(self, topics: Mapping[str, Topic], scram: Credentials, features: Mapping[str, int]) -> None:
-        """Start with the topics, SCRAM credentials and levels of features that an earlier process persisted."""
+        """Set the topics, SCRAM credentials and levels of features to those that an earlier process persisted."""
         self._follow(replace(self.image.with_topics(topics), scram=scram, features=features), tuple(topics))
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------

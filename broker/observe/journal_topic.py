@@ -261,7 +261,7 @@ class JournalTopic(Observer):
     # ---- appends -------------------------------------------------------------------------------------------------------------
 
     def flush(self, now_ms: int) -> None:
-        """Append the collected entries to the topic.
+        """Append the collected journal entries to the topic.
 
         While the topic has no leader, the entries are kept. They are appended at a later event, for example the election of a leader.
         """

@@ -184,7 +184,7 @@ class ClusterPersistence:
             cluster.groups.forget_topic(topic, cluster.actions.now_ms)
 
     def close(self) -> None:
-        """Persist that the process stopped properly, and release the lock of the data directory."""
+        """Persist that this process has stopped properly, and release the lock of the data directory."""
         self.metadata_log.close()
 
     def abandon(self) -> None:

@@ -40,7 +40,7 @@ class TransactionMarkers:
         self._ended = ended
 
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
-        """Append a marker to a partition that this broker leads (TX-48).
+        """Append a transaction marker to a partition that this broker leads (TX-48).
 
         `done` is called with an error code and the current time (ms): when the marker is replicated, or when the write fails.
         """
@@ -119,7 +119,7 @@ class MarkerSender:
         self._markers_of = markers_of
 
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
-        """Append a marker to a partition on the broker that leads it.
+        """Append a transaction marker to a partition, on the broker that leads the partition.
 
         `done` is called with an error code and the current time (ms): when the marker is replicated, or when the write fails. For a deleted topic,
         nothing is written, and the error code is 0 (TX-49).

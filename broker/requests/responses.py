@@ -101,7 +101,7 @@ def complete_fetch(exchange: Exchange, frame: Frame, throttle_ms: int, error_cod
 
 
 def send(exchange: Exchange, frame: Frame, throttle_ms: int, held: bool) -> None:
-    """Pass a response to its connection. frame: the encoded response.
+    """Pass an encoded response (`frame`) to the connection of its request, which sends it.
 
     held: True if the response was already delayed by `throttle_ms` (releases before 2.0); otherwise the connection is muted for that time.
     """

@@ -74,7 +74,7 @@ class JumpClock(SystemClock):
         self._zero_ms += delta_ms
 
     def reset(self) -> None:
-        """Return to wall time, after a reset of the cluster. Only this method may set the clock back."""
+        """Show wall time again, after a reset of the cluster. Only this method may set the clock back."""
         self._zero_ms -= self._offset_ms
         self._offset_ms = 0
 

@@ -35,7 +35,7 @@ class MarkerWriter(Protocol):
     """Interface of the component that writes transaction markers to partitions, whichever broker leads them."""
 
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
-        """Append a marker to a partition.
+        """Append a transaction marker to a partition.
 
         key: the partition. done: called with error code 0 when the marker is replicated or if the topic was deleted, otherwise with the error of
         the append.
