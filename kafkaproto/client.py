@@ -200,7 +200,7 @@ class Client:
         return agreed.highest
 
     def receive(self, data: bytes | bytearray | memoryview) -> Iterator[Response]:
-        """Add received bytes and yield the responses that are complete.
+        """Add bytes that were received from the broker, and yield each response that is complete now, decoded.
 
         Raises DecodeError if a frame is damaged, and UnexpectedResponse if a response answers no pending request or, with `in_order`, not the oldest.
         """

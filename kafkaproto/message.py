@@ -164,16 +164,17 @@ class Message(StructType[T]):
         return super()._build(obj, stream, context if type(context) is Writing else Writing(), path)
 
     def build(self, obj: T, **contextkw: Any) -> bytes:
-        """Encode a message field by field, which is slower than `encode`. Raises EncodeError, naming the field, for a value that cannot be encoded.
+        """Return the bytes of a message, encoded field by field, which is slower than `encode`.
 
-        contextkw: construct's context, which is ignored.
+        Raises EncodeError, naming the field, for a value that cannot be encoded. contextkw: construct's context, which is ignored.
         """
         return self.build_spliced(obj, None)
 
     def build_spliced(self, obj: T, splices: Splices | None) -> bytes:
-        """Encode a message field by field, which is slower than `encode`. Raises EncodeError, naming the field, for a value that cannot be encoded.
+        """Return the bytes of a message, encoded field by field, without the ranges of records that are appended to `splices`.
 
-        splices: the list to which ranges of records are appended as (position in the result, range); None if records must be bytes.
+        Raises EncodeError, naming the field, for a value that cannot be encoded. splices: the list to which ranges of records are appended as
+        (position in the result, range); None if records must be bytes.
         """
         stream = BytesIO()
         with self.naming_versions():

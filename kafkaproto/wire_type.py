@@ -33,7 +33,7 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
     """A construct that can also generate fast Python functions (flat code) that decode and encode its values."""
 
     def parse(self, data: bytes | memoryview, **context: Any) -> Any:
-        """Decode one value slowly. Raises DecodeError, which names path and offset, if the bytes are invalid.
+        """Decode one value without generated code, which is slow. Raises DecodeError, which names path and byte offset, if the bytes are invalid.
 
         context: construct's context, which wire types ignore.
         """

@@ -105,7 +105,7 @@ def build_end_txn_marker(
     base_offset: int = 0,
     leader_epoch: int = NO_EPOCH,
 ) -> bytes:
-    """Return a batch with the marker that ends a transaction. Raises EncodeError if the producer id is -1.
+    """Return a control batch with the marker that ends a transaction. Raises EncodeError if the producer id is -1.
 
     committed: False for an aborted transaction. coordinator_epoch: the epoch of the transaction coordinator. timestamp: the time of the marker in ms.
     base_offset, leader_epoch: the offset of the marker and the partition's leader epoch, which a broker sets when it appends the batch.

@@ -51,7 +51,7 @@ class Talk:
         self._next = [0, 0]
 
     def open(self, at_ns: int) -> None:
-        """Write the three packets of the handshake. at_ns: their time in ns since the epoch."""
+        """Write to the capture file the three packets of the connection's handshake. at_ns: their time in ns since the epoch."""
         self._packet(at_ns, 0, SYN)
         self._packet(at_ns, 1, SYN | ACK)
         self._packet(at_ns, 0, ACK)
@@ -63,7 +63,7 @@ class Talk:
         self._send(at_ns, 1, data)
 
     def close(self, at_ns: int) -> None:
-        """Write the packets by which both ends close the connection. at_ns: their time in ns since the epoch."""
+        """Write to the capture file the packets by which both ends close the connection. at_ns: their time in ns since the epoch."""
         self._packet(at_ns, 0, FIN | ACK)
         self._packet(at_ns, 1, FIN | ACK)
         self._packet(at_ns, 0, ACK)
