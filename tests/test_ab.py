@@ -391,7 +391,7 @@ def test_benchmark_result_of_a_failed_or_crashed_workload_contains_the_reason() 
     }
 
 
-def test_ab_benchmark_finds_the_broker_in_a_package_named_kafkaproto_broker(tmp_path: Path) -> None:
+def test_ab_benchmark_can_import_the_broker_from_the_package_kafkaproto_broker(tmp_path: Path) -> None:
     """The broker is found as `kafkaproto.broker`, its place in a wheel."""
     (tmp_path / "kafkaproto" / "broker" / "testing").mkdir(parents=True)
     for folder in ("kafkaproto", "kafkaproto/broker", "kafkaproto/broker/testing"):

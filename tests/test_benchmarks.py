@@ -32,7 +32,7 @@ def test_codec_benchmark_prints_no_ratio_for_a_library_that_lacks_the_api_versio
 
 
 @pytest.mark.slow
-def test_codec_benchmark_rejects_a_pattern_that_matches_no_case() -> None:
+def test_codec_benchmark_exits_with_an_error_if_its_name_pattern_matches_nothing() -> None:
     done = run("--only", "no such case")
     assert done.returncode == 2 and "no benchmark title matches --only" in done.stderr
 
@@ -62,7 +62,7 @@ def test_codec_benchmark_shows_median_speed_ratios_and_marks_those_below_the_lim
     assert replace(cell, ratios={"construct": 0.9}).verdict() == "Python ≥ 1 **missed**"
 
 
-def test_benchmark_text_names_what_distorted_the_run_only_if_it_is_given() -> None:
+def test_benchmark_report_states_a_limitation_only_if_a_limitation_is_given() -> None:
     assert limitation("tests used the machine.") == " Limitation: tests used the machine."
     assert limitation("") == ""
 

@@ -148,7 +148,7 @@ def consecutive_ports(count: int) -> int:
     raise AssertionError("no ports are free")
 
 
-def test_image_contains_the_package_but_no_tests(image: Image) -> None:
+def test_docker_image_contains_the_package_but_no_tests(image: Image) -> None:
     copied = {path.relative_to(image.root).as_posix() for path in image.path("/opt/kafkaproto").iterdir()}
     assert "opt/kafkaproto/kafkaproto" in copied
     assert {"opt/kafkaproto/tests", "opt/kafkaproto/.git", "opt/kafkaproto/.venv"} & copied == set()
@@ -164,7 +164,7 @@ def test_image_contains_the_package_but_no_tests(image: Image) -> None:
     assert done.stdout.startswith(str(image.path("/usr/lib")))
 
 
-def test_image_runs_as_an_unprivileged_user_on_a_supported_python(image: Image) -> None:
+def test_docker_image_runs_as_an_unprivileged_user_on_a_supported_python(image: Image) -> None:
     user, group = map(int, image.user.split(":"))
     assert user and group
     assert image.base in {f"python:{version}-slim" for version in ("3.11", "3.12", "3.13")}
@@ -200,7 +200,7 @@ def test_compose_brokers_become_healthy_and_stop_on_the_stop_signal(
     assert image.check(health_command, {}).returncode == 1
 
 
-def test_our_image_starts_a_broker_with_the_variables_of_a_single_node_kafka_image(image: Image, run: Run) -> None:
+def test_docker_image_accepts_environment_variables_of_a_single_node_kafka_image(image: Image, run: Run) -> None:
     inside, outside, controller = free_ports(3)
     container = run(
         KAFKA_NODE_ID="1",
@@ -251,7 +251,7 @@ def test_container_starts_if_only_an_advertised_listener_is_set(image: Image, ru
     assert reached(f"localhost:{port}") == [b"value"]
 
 
-def test_arguments_after_the_image_name_are_options_of_the_broker_command(run: Run) -> None:
+def test_docker_run_arguments_after_the_image_name_are_broker_command_options(run: Run) -> None:
     port = consecutive_ports(3)
     container = run("--brokers", "3", "--port", str(port), "--topic", "orders:6:3", brokers=3)
     assert container.addresses == [f"localhost:{port + i}" for i in range(3)]

@@ -75,7 +75,7 @@ def graph() -> grimp.ImportGraph:
     return graph_of(PACKAGE)
 
 
-def test_import_graph_has_no_cycle(graph: grimp.ImportGraph) -> None:
+def test_import_graph_of_the_packages_has_no_cycle(graph: grimp.ImportGraph) -> None:
     text = report(graph)
     if text:
         pytest.fail(text, pytrace=False)

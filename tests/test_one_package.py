@@ -93,7 +93,7 @@ def test_importing_a_renamed_module_raises_an_error_that_contains_its_new_name(
     assert [name for name in names if name not in last] == []
 
 
-def test_error_for_a_missing_module_in_pipeline_says_kafkaproto_pipeline(
+def test_error_for_a_missing_module_in_old_package_pipeline_shows_its_new_name(
     environment: dict[str, str],
 ) -> None:
     done = run(environment, "-m", "pipeline.nothing")

@@ -199,7 +199,7 @@ def test_installed_package_is_imported_from_the_wheel_and_not_from_the_checkout(
     assert output.endswith("somebody else\n")
 
 
-def test_cluster_fixture_works_if_the_user_has_packages_named_broker_and_pipeline(python: Path, tmp_path: Path) -> None:
+def test_user_packages_named_broker_and_pipeline_do_not_break_the_cluster_fixture(python: Path, tmp_path: Path) -> None:
     (tmp_path / "test_orders.py").write_text(SUITE)
     output = run(python, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert "1 passed" in output

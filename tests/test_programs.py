@@ -20,14 +20,14 @@ def fail_beside_a_sleeping_program(processes: list[subprocess.Popen[str]]) -> No
         raise ZeroDivisionError
 
 
-def test_program_is_killed_if_the_test_fails_before_it_stops_the_program() -> None:
+def test_context_manager_named_program_kills_its_process_if_the_test_fails() -> None:
     processes: list[subprocess.Popen[str]] = []
     with pytest.raises(ZeroDivisionError):
         fail_beside_a_sleeping_program(processes)
     assert processes[0].returncode == -signal.SIGKILL
 
 
-def test_program_that_ends_by_itself_keeps_its_exit_status() -> None:
+def test_context_manager_named_program_keeps_the_exit_status_of_an_ended_process() -> None:
     with program([sys.executable, "-c", "raise SystemExit(7)"]) as process:
         pass
     assert process.returncode == 7

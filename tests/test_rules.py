@@ -52,7 +52,9 @@ def test_rule_numbers_and_titles_are_parsed_from_the_rules_page() -> None:
 
 
 @pytest.mark.parametrize(("marker", "is_fast"), [("pytest.mark.java", False), ("pytest.mark.clients", True)])
-def test_rule_markers_are_read_from_functions_classes_and_modules(tmp_path: Path, marker: str, is_fast: bool) -> None:
+def test_rule_check_reads_the_markers_of_test_functions_classes_and_modules(
+    tmp_path: Path, marker: str, is_fast: bool
+) -> None:
     folder = tmp_path / "tests"
     folder.mkdir()
     (folder / "test_x.py").write_text(MODULE.format(marker=marker))
@@ -73,7 +75,7 @@ def test_rule_markers_are_read_from_functions_classes_and_modules(tmp_path: Path
         (proven("F-7", "D9b", "W-9"), "rule W-9 has a test: remove its line"),
     ],
 )
-def test_rule_without_a_test_and_test_of_an_unknown_rule_are_errors(named: list[Proof], fault: str) -> None:
+def test_rule_check_reports_rules_without_tests_and_tests_of_unknown_rules(named: list[Proof], fault: str) -> None:
     (line,) = problems({"fetch.md": PAGE}, named)
     assert fault in line
 
@@ -92,7 +94,7 @@ def test_rule_check_error_for_an_outdated_table_contains_the_command_to_rewrite_
     assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"
 
 
-def test_rule_number_without_a_rule_in_a_docstring_or_comment_is_an_error(tmp_path: Path) -> None:
+def test_rule_check_reports_unknown_rule_numbers_in_docstrings_and_comments(tmp_path: Path) -> None:
     module = tmp_path / "package" / "module.py"
     module.parent.mkdir()
     module.write_text(

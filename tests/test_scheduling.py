@@ -30,7 +30,7 @@ _TRANSACTIONS = "tests/clients/transactions/test_transactions.py::test_transacti
         (f"{_TRANSACTIONS}[aiokafka-kafka-3.9.1]", f"{_TRANSACTIONS}[aiokafka-ours-3.9]", False),
     ],
 )
-def test_tests_that_share_brokers_run_in_the_same_worker(left: str, right: str, is_one_worker: bool) -> None:
+def test_tests_that_share_brokers_run_in_the_same_pytest_worker(left: str, right: str, is_one_worker: bool) -> None:
     assert (scope_of(left) == scope_of(right)) is is_one_worker
 
 
@@ -69,7 +69,7 @@ def distribute(nodeids: list[str], count: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_each_test_runs_once_and_the_third_worker_gets_only_tests_that_mostly_wait(count: int) -> None:
+def test_each_test_runs_once_and_pytest_worker_3_gets_only_tests_that_mostly_wait(count: int) -> None:
     waiting = [f"{_SUITE}[{subject}-{number}]" for subject in ("real", "real-newer") for number in range(5)]
     busy = [f"tests/test_{letter}.py::test_{number}" for letter in "abcd" for number in range(5)]
     nodeids = [*busy, *waiting]
@@ -79,7 +79,7 @@ def test_each_test_runs_once_and_the_third_worker_gets_only_tests_that_mostly_wa
         assert given[2] == waiting
 
 
-def test_all_workers_run_tests_that_mostly_wait_when_no_other_test_is_left() -> None:
+def test_pytest_worker_3_gets_only_tests_that_mostly_wait_even_if_few_tests_exist() -> None:
     waiting = [f"{_SUITE}[{subject}]" for subject in ("real", "real-newer", "ours-kafka")]
     given = distribute(["tests/test_a.py::test_a", *waiting], 3)
     assert sorted(itertools.chain(*given)) == sorted(["tests/test_a.py::test_a", *waiting])

@@ -97,7 +97,7 @@ def test_every_file_or_class_above_the_size_limits_is_in_the_list_of_exceptions(
         pytest.fail("\n".join([limits, *messages]), pytrace=False)
 
 
-def test_size_check_measures_no_file_twice_and_no_generated_message_file() -> None:
+def test_code_size_check_measures_no_file_twice_and_no_generated_message_file() -> None:
     names = [size.name for size in sizes(ROOT)]
     assert len(names) == len({*names})
     assert {"kafkaproto/message.py", "broker/cluster.py", "pipeline/trace/report/figures.py"} <= {*names}
@@ -135,14 +135,14 @@ METHODS = [
         ("def f():\n    class C:\n" + "        x = 0\n" * 300, [("broker/large.py::f.C", "301 lines")]),
     ],
 )  # fmt: skip
-def test_size_check_finds_files_and_classes_above_a_limit(
+def test_code_size_check_finds_files_and_classes_above_a_size_limit(
     tmp_path: Path, text: str, excess: list[tuple[str, str]]
 ) -> None:
     assert made_up(tmp_path, text) == excess
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_size_check_counts_methods_of_every_kind_but_no_function_inside_a_method(tmp_path: Path, method: str) -> None:
+def test_code_size_check_counts_methods_of_every_kind_but_no_functions_in_methods(tmp_path: Path, method: str) -> None:
     text = "class C:\n    def g(self):\n        def inner(): ...\n"
     more = [f"    {method.format(number)}\n" for number in range(25)]
     assert made_up(tmp_path, text + "".join(more)) == [("broker/large.py::C", "26 methods")]
@@ -164,7 +164,7 @@ LARGE = [Size("a.py", "500 lines"), Size("a.py::A", "30 methods"), Size("b.py", 
         ({"a.py": "one table", "a.py::A": " "}, ["a.py::A has no reason"]),
     ],
 )
-def test_size_check_reports_an_exemption_that_is_not_needed_or_has_no_reason(
+def test_code_size_check_reports_an_exemption_that_is_not_needed_or_has_no_reason(
     exceptions: dict[str, str], messages: list[str]
 ) -> None:
     assert problems(LARGE, exceptions) == messages

@@ -104,7 +104,7 @@ def test_start_report_lists_every_address_of_every_listener(start: Start) -> Non
     assert "INFO no topics; --topic NAME creates one" in lines
 
 
-def test_start_report_lists_only_20_of_23_topics_and_counts_the_3_others(start: Start) -> None:
+def test_start_report_lists_only_20_of_23_topics_and_says_that_3_more_exist(start: Start) -> None:
     options = [word for i in range(23) for word in ("--topic", f"t{i}:1")]
     lines = start(*options).stop()
     assert sum(line.startswith("INFO topic t") for line in lines) == 20

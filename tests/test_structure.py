@@ -109,7 +109,7 @@ def test_structure_check_returns_file_and_line_of_each_import_of_a_test_module(
     assert problems(tmp_path) == [place + problem]
 
 
-def test_structure_check_accepts_imports_of_helper_modules_and_of_function_test_it(tmp_path: Path) -> None:
+def test_structure_check_accepts_imports_from_modules_that_are_not_test_modules(tmp_path: Path) -> None:
     path = tmp_path / "tests/a/test_x.py"
     path.parent.mkdir(parents=True)
     path.write_text(

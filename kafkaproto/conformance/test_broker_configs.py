@@ -152,7 +152,9 @@ def test_error_for_changing_read_only_settings_lists_exactly_those_settings(subj
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_error_for_security_settings_without_listener_prefix_lists_all_of_them(subject: Subject, broker: str) -> None:
+def test_error_for_ssl_settings_without_a_listener_prefix_lists_all_these_settings(
+    subject: Subject, broker: str
+) -> None:
     reason = "These security configs can be dynamically updated only per-listener using the listener prefix"
     rejected = "HashSet(ssl.truststore.location, ssl.key.password, ssl.keystore.location)"
     error = checked(
@@ -250,7 +252,7 @@ def test_append_and_subtract_are_rejected_for_broker_settings_that_are_no_lists(
 
 
 @pytest.mark.rule("CF-23")
-def test_subtract_from_an_unset_broker_cleanup_policy_uses_the_default_value_delete(subject: Subject) -> None:
+def test_subtract_from_a_list_setting_of_a_broker_ignores_the_cluster_wide_value(subject: Subject) -> None:
     name = "log.cleanup.policy"
 
     def change(broker: str, operation: int, value: str | None, expected: str) -> None:
@@ -285,7 +287,7 @@ def test_listeners_of_a_broker_can_be_set_to_their_present_value(subject: Subjec
 
 @pytest.mark.rule("CF-20")
 @pytest.mark.releases(before="4.0")
-def test_advertised_listeners_accept_only_their_present_value_in_releases_before_4_0(subject: Subject) -> None:
+def test_advertised_listeners_can_only_be_set_to_their_present_value_before_4_0(subject: Subject) -> None:
     host, port = subject.bootstrap[0]
     assert checked(subject, "0", advertised_listeners=f"PLAINTEXT://{host}:{port}") == VALID
     reason = "Advertised listeners cannot be altered when using a Raft-based metadata quorum."

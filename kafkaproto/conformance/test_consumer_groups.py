@@ -92,7 +92,7 @@ def test_consumer_group_heartbeats_with_invalid_ids_and_epochs_are_rejected(subj
 
 
 @pytest.mark.rule("GN-5", "GC-56")
-def test_only_control_characters_and_blanks_count_as_empty_in_group_requests(subject: Subject) -> None:
+def test_ids_of_only_blanks_and_control_characters_are_empty_in_group_requests(subject: Subject) -> None:
     """An id of the characters U+0000 to U+0020 is empty, and ListGroups ignores them around a state. Other kinds of space are usual characters."""
     group = ConsumerGroup(subject)
     for text in ("\0", " \t\x1f\0 "):
@@ -111,7 +111,7 @@ def test_only_control_characters_and_blanks_count_as_empty_in_group_requests(sub
 
 
 @pytest.mark.rule("GN-1", "GN-6")
-def test_coordinator_creates_the_member_id_only_for_heartbeat_version_0(subject: Subject) -> None:
+def test_coordinator_creates_a_member_id_only_for_consumer_group_heartbeat_v0(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     if group.is_release_4:
         assert refusal(group.join("")) == (INVALID, "MemberId can't be empty.")

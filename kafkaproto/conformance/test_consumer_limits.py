@@ -99,7 +99,7 @@ def test_consumer_group_member_without_successful_heartbeats_is_removed(subject:
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("GN-30", "GN-69")
 @pytest.mark.parametrize("group_ms", [1_500, 6_000])
-def test_session_timeout_of_a_group_applies_to_a_member_from_its_next_heartbeat_on(
+def test_changed_session_timeout_of_a_group_applies_from_a_members_next_heartbeat_on(
     subject: Subject, group_ms: int
 ) -> None:
     """A and B join, the session timeout of their group changes, and B sends another heartbeat. Both are then silent.

@@ -137,7 +137,7 @@ def test_heartbeat_that_unsubscribes_from_a_topic_gets_a_new_assignment_from_4_2
 
 
 @pytest.mark.rule("GN-22", "GN-23")
-def test_member_gets_revoked_partitions_back_in_the_same_heartbeat_from_4_2_on(subject: Subject) -> None:
+def test_heartbeat_that_confirms_a_revocation_gets_a_new_assignment_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     kept, _ = split(group)
     assert group.beat("B", -1) == (-1, None)
@@ -221,7 +221,7 @@ def test_new_partitions_of_a_topic_are_assigned_with_the_next_heartbeat(subject:
 
 
 @pytest.mark.rule("GN-17", "GN-39")
-def test_missing_subscribed_topic_is_assigned_once_the_topic_exists(subject: Subject) -> None:
+def test_subscription_to_a_missing_topic_succeeds_and_can_change_to_another_topic(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     later = group.add_topic(2)
     assert group.enter("A", subject.new_name()) == (1, [])

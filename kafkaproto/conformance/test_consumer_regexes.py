@@ -48,7 +48,7 @@ def whole(group: ConsumerGroup) -> str:
 
 
 @pytest.mark.rule("GN-49", "GN-51", "GN-65", "SN-38")
-def test_regular_expression_is_resolved_after_the_response_to_the_join(group: ConsumerGroup) -> None:
+def test_regex_of_a_joining_member_is_resolved_after_the_join_response(group: ConsumerGroup) -> None:
     """The response to the first heartbeat has no partition. Later the group has a new epoch, and a heartbeat gets all partitions (scenario SN-38)."""
     regex = whole(group)[:-1] + "."
     assert group.result(join(group, "A", regex)) == (1, [])

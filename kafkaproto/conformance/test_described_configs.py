@@ -113,7 +113,7 @@ def test_described_topic_setting_has_type_source_and_synonyms(subject: Subject) 
 
 @pytest.mark.releases(first="2.7", before="4.0")
 @pytest.mark.rule("CF-1")
-def test_describe_configs_v0_marks_no_value_as_the_default(subject: Subject) -> None:
+def test_describe_configs_v0_returns_is_default_false_even_for_default_values(subject: Subject) -> None:
     topic = new_topic(subject).name
     requested = DescribeConfigsResource(TOPIC, topic, ["retention.ms", "cleanup.policy"])
     [result] = subject.ask_once(DescribeConfigsRequest([requested]), 0).results

@@ -135,7 +135,7 @@ def test_sync_group_whose_assignment_is_not_replicated_in_time_gets_an_error(sub
 
 
 @pytest.mark.rule("GC-34")
-def test_static_member_keeps_its_old_member_id_if_the_new_one_cannot_be_stored(subject: Subject) -> None:
+def test_static_member_keeps_its_old_member_id_if_its_new_id_is_not_replicated(subject: Subject) -> None:
     """A static member restarts while its new member id is not replicated in time: JoinGroup gets an error, and the old member id is valid again.
 
     After another restart, the JoinGroup response with the new member id arrives only when the id is replicated.

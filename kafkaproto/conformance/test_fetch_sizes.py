@@ -16,7 +16,7 @@ from kafkaproto.records.compression import Compression
 
 
 @pytest.mark.rule("F-6", "F-7", "F-8", "F-11")
-def test_fetch_serves_partitions_in_order_until_the_request_limit_is_used_up(subject: Subject) -> None:
+def test_fetch_reads_partitions_in_request_order_until_max_bytes_is_used_up(subject: Subject) -> None:
     topics = [new_topic(subject, 6) for _ in range(5)]
     for topic in topics:
         for index in range(6):

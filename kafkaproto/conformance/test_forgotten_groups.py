@@ -70,7 +70,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_rejected_classic_join_makes_kafka_forget_an_empty_kip_848_group(subject: Subject) -> None:
+def test_rejected_classic_join_makes_kafka_remove_an_empty_kip_848_group_from_memory(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -88,7 +88,7 @@ def test_rejected_classic_join_makes_kafka_forget_an_empty_kip_848_group(subject
     assert group.committed(place) == {key: NO_OFFSET if forgets else 5}
 
 
-def test_heartbeat_and_commit_after_a_rejected_join_get_group_id_not_found(subject: Subject) -> None:
+def test_requests_to_a_group_removed_by_a_rejected_join_get_group_id_not_found(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -102,7 +102,7 @@ def test_heartbeat_and_commit_after_a_rejected_join_get_group_id_not_found(subje
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_group_removed_by_a_rejected_join_starts_again_at_epoch_1_with_old_offsets(subject: Subject) -> None:
+def test_join_to_a_group_removed_from_memory_starts_at_epoch_1_and_keeps_its_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}
@@ -117,7 +117,7 @@ def test_rejected_heartbeat_does_not_make_a_removed_group_visible_in_list_groups
     assert group.committed() == ({} if forgets else {(group.topic.name, 0): 5})
 
 
-def test_offset_commit_makes_a_forgotten_group_visible_in_list_groups_again(subject: Subject) -> None:
+def test_offset_commit_makes_a_removed_kip_848_group_visible_in_list_groups_again(subject: Subject) -> None:
     group = hidden_group(subject)
     topic = group.topic.name
     assert commit(group, {topic: {1: (8, None)}}) == {(topic, 1): 0}
@@ -130,7 +130,7 @@ def test_offset_commit_makes_a_forgotten_group_visible_in_list_groups_again(subj
     assert group.committed() == {(topic, 0): 5, (topic, 1): 8}
 
 
-def test_classic_join_makes_committed_offsets_of_a_forgotten_group_visible_again(subject: Subject) -> None:
+def test_classic_join_to_a_removed_kip_848_group_makes_its_old_offsets_visible_again(subject: Subject) -> None:
     group = hidden_group(subject)
     client = group.client(version=3)
     joined = client.join()

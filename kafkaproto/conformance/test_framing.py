@@ -77,7 +77,7 @@ def test_invalid_frames_close_their_connection_but_leave_other_connections_open(
 
 
 @pytest.mark.rule("W-3")
-def test_every_api_version_that_only_controllers_serve_closes_the_connection(subject: Subject) -> None:
+def test_request_of_any_api_that_only_controllers_serve_closes_its_connection(subject: Subject) -> None:
     """A broker does not serve APIs that only controllers or clusters with ZooKeeper use: it neither decodes such a request nor responds.
 
     The test sends each of these APIs in all versions that Kafka 3.9.1 or 4.2.0 has, and in an invalid version below and above them. ApiVersions lists

@@ -96,7 +96,7 @@ def test_groups_have_no_settings_before_kafka_4_0(subject: Subject) -> None:
 
 @pytest.mark.releases(first="4.2")
 @pytest.mark.rule("CF-14", "CF-15")
-def test_described_group_need_not_exist_and_has_all_settings_with_their_defaults(subject: Subject) -> None:
+def test_describe_configs_of_a_group_that_does_not_exist_returns_the_defaults(subject: Subject) -> None:
     expected = {name: (value, DEFAULT) for name, value in DEFAULTS.items()}
     assert described(subject, subject.new_name("g")) == expected
 

@@ -49,7 +49,7 @@ def test_first_join_group_returns_a_member_id_and_the_second_returns_a_generatio
 
 @pytest.mark.rule("GC-16", "GC-18", "GC-31", "SN-2")
 @pytest.mark.parametrize(("version", "instance", "prefix"), [(3, None, "pc"), (5, "i1", "i1")])
-def test_static_members_and_clients_of_old_versions_join_without_a_member_id(
+def test_join_group_before_v4_or_of_a_static_member_succeeds_without_a_member_id(
     subject: Subject, version: int, instance: str | None, prefix: str
 ) -> None:
     """Before version 4, and for static members in later versions, the first JoinGroup gets a generation instead of an error (scenario SN-2).

@@ -91,7 +91,7 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GC-19", "GC-30")
-def test_pending_member_id_is_forgotten_when_the_group_is_full(subject: Subject) -> None:
+def test_join_of_a_pending_member_to_a_full_group_makes_its_member_id_unknown(subject: Subject) -> None:
     """Three clients get a member id, and two of them join. The third is rejected, and its member id stays unknown, even after a member has left."""
     group = Group(subject)
     a, b, c = (group.client() for _ in range(3))
@@ -107,7 +107,7 @@ def test_pending_member_id_is_forgotten_when_the_group_is_full(subject: Subject)
 
 
 @pytest.mark.rule("GC-24", "GC-30")
-def test_rejected_pending_member_ends_the_join_phase_only_without_kip_848(subject: Subject) -> None:
+def test_rejecting_a_pending_member_ends_the_join_phase_only_in_the_old_coordinator(subject: Subject) -> None:
     """A join phase waits only for a pending member, which the full group then rejects.
 
     The rejection ends the join phase in Kafka's old coordinator (in Scala); the one in Java waits for the rebalance timeout. A pending member has got
@@ -135,7 +135,7 @@ def test_rejected_pending_member_ends_the_join_phase_only_without_kip_848(subjec
 
 
 @pytest.mark.rule("GC-30")
-def test_coordinator_rebalances_a_loaded_group_that_exceeds_group_max_size(subject: Subject) -> None:
+def test_new_coordinator_rebalances_a_loaded_group_that_exceeds_group_max_size(subject: Subject) -> None:
     """The test adds a third member to a stable group of two members by a record in the offsets topic, and then moves the coordinator.
 
     The next coordinator loads the group with three members and starts a rebalance. The first two members that join again stay, and the third

@@ -121,7 +121,7 @@ def test_write_txn_markers_returns_a_single_result_for_all_markers_of_a_producer
 
 @pytest.mark.rule("TX-47")
 @pytest.mark.parametrize("epochs", [(1, 0), (0, 1)])
-def test_replicated_marker_hides_the_error_of_a_stale_marker_of_the_same_producer(
+def test_write_txn_markers_with_current_and_stale_epoch_of_a_producer_has_no_error(
     subject: Subject, epochs: tuple[int, int]
 ) -> None:
     """A WriteTxnMarkers request has two markers of a producer, with its current and with its previous epoch. The response has no error.

@@ -92,7 +92,7 @@ def test_offset_commit_with_a_retention_time_expires_after_that_time(subject: Su
 
 @pytest.mark.rule("GC-14", "GO-24")
 @pytest.mark.releases(first="4.0")
-def test_offsets_of_a_kip_848_group_expire_in_any_state_counted_from_the_commit(subject: Subject) -> None:
+def test_offsets_of_a_kip_848_group_expire_by_commit_age_with_or_without_members(subject: Subject) -> None:
     """Offsets of topics that a member subscribes to do not expire. After the last member has left, they count from the commit, too."""
     group, other = ConsumerGroup(subject), new_topic(subject).name
     own = group.topic.name

@@ -192,7 +192,7 @@ def test_preferred_leader_election_gives_leadership_back_to_the_preferred_replic
 
 
 @pytest.mark.rule("AD-47")
-def test_elect_leaders_returns_topics_without_the_partitions_that_need_no_election(subject: Subject) -> None:
+def test_elect_leaders_omits_partitions_that_need_no_election_but_keeps_their_topics(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1, 0], 1: [0, 1]})
 
     def listed(kind: int, topics: list[TopicPartitions] | None) -> dict[str, list[tuple[int, int, str | None]]]:

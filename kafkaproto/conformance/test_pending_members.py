@@ -65,7 +65,7 @@ def test_group_has_the_state_empty_after_its_only_pending_member_leaves(subject:
 
 
 @pytest.mark.rule("GC-52")
-def test_describe_groups_in_a_rebalance_has_old_assignments_only_with_kip_848(subject: Subject) -> None:
+def test_only_the_kip_848_coordinator_describes_old_assignments_during_a_rebalance(subject: Subject) -> None:
     """A new member joins a group of one member. In this rebalance, DescribeGroups has the old member's assignment only with the coordinator in Java.
 
     When both members have joined, a second rebalance starts before any SyncGroup. In the second rebalance, DescribeGroups has no assignment of any
@@ -105,7 +105,7 @@ def test_offset_delete_that_names_no_existing_partition_keeps_an_empty_group(
 
 
 @pytest.mark.rule("GC-64")
-def test_offset_delete_without_committed_offsets_keeps_an_empty_group_with_kip_848(subject: Subject) -> None:
+def test_only_kip_848_coordinator_keeps_a_group_without_offsets_after_offset_delete(subject: Subject) -> None:
     expected = "Empty" if has_new_coordinator(subject) else "Dead"
     assert group_after_offset_delete_without_commit(subject) == expected
 

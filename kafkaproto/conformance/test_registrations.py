@@ -53,7 +53,7 @@ def test_stopped_broker_can_be_unregistered_and_registers_again_when_it_starts(s
 @pytest.mark.needs(brokers=3, racks=True)
 @pytest.mark.releases("4.0")
 @pytest.mark.rule("M-7", "AD-26")
-def test_describe_cluster_returns_a_stopped_registered_broker_only_on_request(subject: Subject) -> None:
+def test_describe_cluster_returns_a_stopped_broker_only_with_include_fenced_brokers(subject: Subject) -> None:
     def described(*, with_fenced: bool) -> list[tuple[int, str, int, str | None, bool]]:
         request = DescribeClusterRequest(include_fenced_brokers=with_fenced)
         brokers = subject.ask_once(request, 2).brokers

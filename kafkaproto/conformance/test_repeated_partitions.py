@@ -37,7 +37,7 @@ def test_alter_replica_log_dirs_that_names_a_replica_twice_uses_the_last_log_dir
 
 
 @pytest.mark.rule("AD-50")
-def test_alter_replica_log_dirs_rejects_topic_names_that_leave_no_room_for_a_suffix(subject: Subject) -> None:
+def test_alter_replica_log_dirs_rejects_topic_names_too_long_for_the_new_directory(subject: Subject) -> None:
     existing = new_topic(subject, name=subject.new_name("long").ljust(214, "x")).name
     fits = existing[:-1]
     [directory, *_] = subject.ask_once(DescribeLogDirsRequest(None), 4).results

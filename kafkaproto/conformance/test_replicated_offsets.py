@@ -84,7 +84,7 @@ def coordinator_at(subject: Subject, group: Group, broker_id: int) -> int:
 
 
 @pytest.mark.rule("M-8", "GO-3", "TX-1")
-def test_brokers_count_new_partitions_of_internal_topics_only_after_a_restart(subject: Subject) -> None:
+def test_running_brokers_ignore_partitions_added_to_internal_topics_until_a_restart(subject: Subject) -> None:
     """After partitions are added to the internal topics, committed offsets and transactional ids stay known until a broker restarts.
 
     Running brokers keep the old number of partitions. A broker that is restarted afterwards uses the new number.

@@ -230,7 +230,7 @@ def test_parked_incremental_fetch_fails_if_a_newer_fetch_of_the_session_is_serve
 
 
 @pytest.mark.rule("S-9")
-def test_fetch_session_moves_partitions_that_returned_records_to_the_end(subject: Subject) -> None:
+def test_fetch_session_puts_partitions_that_returned_records_at_the_end_of_its_order(subject: Subject) -> None:
     """With a limit of one batch per response, three partitions return their records in turn.
 
     Corresponds to Kafka's test `FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly`.

@@ -16,7 +16,7 @@ AWAY_EPOCH = -2
 
 
 @pytest.mark.rule("GN-34")
-def test_instance_id_that_a_member_gave_up_cannot_be_used_by_another_member(subject: Subject) -> None:
+def test_old_instance_id_of_a_member_that_changed_its_instance_id_stays_reserved(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     assert group.enter("A", instance_id="i2") == (1, ALL)

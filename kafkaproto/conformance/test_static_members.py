@@ -48,7 +48,7 @@ def test_restarted_static_group_leader_gets_skip_assignment_true_in_join_group_v
 
 
 @pytest.mark.rule("GC-33")
-def test_restarted_static_member_that_is_no_leader_gets_no_member_list(subject: Subject) -> None:
+def test_restarted_static_member_that_is_not_group_leader_gets_no_member_list(subject: Subject) -> None:
     group = Group(subject)
     leader, old = group.client(version=9), group.client(instance="i1", version=9)
     make_stable(leader, old)

@@ -59,7 +59,7 @@ def test_describe_topic_partitions_returns_replica_lists_and_empty_elr_lists(sub
 
 
 @pytest.mark.rule("AD-1", "AD-2", "AD-3", "AD-4", "SN-65")
-def test_topic_description_stops_at_the_partition_limit_and_returns_a_cursor(subject: Subject) -> None:
+def test_describe_topic_partitions_stops_at_the_partition_limit_with_a_cursor(subject: Subject) -> None:
     pa, pb = two_topics(subject)
     assert page(subject, pb, pa, pa) == ([(0, pa, [0, 1, 2, 3, 4, 5]), (0, pb, [0])], None)
     assert page(subject, pb, pa, limit=2) == ([(0, pa, [0, 1])], (pa, 2))
@@ -73,7 +73,7 @@ def test_topic_description_stops_at_the_partition_limit_and_returns_a_cursor(sub
 
 
 @pytest.mark.rule("AD-1", "AD-2")
-def test_description_of_all_topics_starts_at_the_cursor_of_the_request(subject: Subject) -> None:
+def test_describe_topic_partitions_of_all_topics_starts_at_the_requested_cursor(subject: Subject) -> None:
     pa, _ = two_topics(subject)
     assert page(subject, limit=1, cursor=(pa, 4)) == ([(0, pa, [4])], (pa, 5))
     topics, following = page(subject, limit=1, cursor=(pa[:-1], 4))
@@ -83,7 +83,7 @@ def test_description_of_all_topics_starts_at_the_cursor_of_the_request(subject: 
 
 
 @pytest.mark.rule("AD-5", "AD-8", "SN-65")
-def test_topics_with_errors_do_not_count_towards_the_limit_of_topic_descriptions(subject: Subject) -> None:
+def test_topics_with_errors_do_not_count_in_the_describe_topic_partitions_limit(subject: Subject) -> None:
     pa, pb = two_topics(subject)
     assert page(subject, "no-topic", pa, limit=1) == ([(3, "no-topic", []), (0, pa, [0])], (pa, 1))
     assert page(subject, "bad name", pb, ".") == ([(17, ".", []), (17, "bad name", []), (0, pb, [0])], None)
@@ -104,7 +104,7 @@ def test_describe_topic_partitions_skips_an_empty_name_that_sorts_before_the_cur
 
 
 @pytest.mark.rule("AD-6", "SN-65")
-def test_topic_description_with_a_cursor_at_an_unrequested_topic_is_rejected(subject: Subject) -> None:
+def test_describe_topic_partitions_rejects_a_cursor_at_an_unrequested_topic(subject: Subject) -> None:
     pa, pb = two_topics(subject)
     assert page(subject, pb, cursor=(pa, 0)) == ([(42, pb, [])], None)
     assert page(subject, pa, "a b", "none", cursor=(pa, -1)) == (

@@ -82,7 +82,7 @@ def without_change(subject: Subject, error: int, old: int, **others: list[int]) 
 
 
 @pytest.mark.rule("TX-18", "TX-22", "TX-36", "TX-64", "TX-68")
-def test_old_request_versions_with_a_stale_epoch_get_invalid_producer_epoch(subject: Subject) -> None:
+def test_stale_epoch_gets_invalid_producer_epoch_in_old_transactional_requests(subject: Subject) -> None:
     topic, group, newer = new_topic(subject), Group(subject), bumps_epochs(subject)
     producer = Producer(subject)
     for _ in range(3):
@@ -101,7 +101,7 @@ def test_old_request_versions_with_a_stale_epoch_get_invalid_producer_epoch(subj
 
 
 @pytest.mark.rule("TX-21", "TX-68")
-def test_requests_with_a_wrong_producer_id_get_invalid_producer_id_mapping(subject: Subject) -> None:
+def test_wrong_producer_id_gets_invalid_producer_id_mapping_in_transaction_requests(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     producer = Producer(subject)
     producer.init()

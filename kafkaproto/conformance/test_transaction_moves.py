@@ -102,7 +102,9 @@ def test_second_batch_in_a_partition_succeeds_while_the_txn_coordinator_is_stopp
 
 @pytest.mark.rule("TX-33")
 @pytest.mark.parametrize("transactional", [True, False])
-def test_leader_forgets_failed_verifications_when_it_restarts(subject: Subject, transactional: bool) -> None:
+def test_restarted_leader_no_longer_knows_failed_transaction_verifications(
+    subject: Subject, transactional: bool
+) -> None:
     """After a failed verification of a batch with sequence 0, the leader rejects a first batch with sequence 2. A restarted leader accepts it.
 
     transactional: whether the batch with sequence 2 is transactional.

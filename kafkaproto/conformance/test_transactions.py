@@ -318,7 +318,7 @@ def test_list_transactions_filters_by_producer_id_and_by_duration(subject: Subje
 
 
 @pytest.mark.rule("TX-72")
-def test_list_transactions_returns_each_unknown_state_once(subject: Subject) -> None:
+def test_list_transactions_response_lists_each_unknown_state_filter_once(subject: Subject) -> None:
     """Up to four unknown states are returned in the order of the request, more than four in the order of a Scala hash table.
 
     The state "Empty" is known, so it is not among the returned states.
@@ -366,7 +366,7 @@ def test_list_transactions_pattern_matches_ids_with_newlines_and_non_ascii_lette
 
 
 @pytest.mark.rule("TX-2")
-def test_transaction_state_topic_takes_segment_bytes_and_min_isr_from_the_broker(subject: Subject) -> None:
+def test_transaction_state_topic_uses_broker_settings_for_segment_bytes_and_min_isr(subject: Subject) -> None:
     Producer(subject).init()
     fixed = {"cleanup.policy": "compact", "compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
     sizes = {

@@ -33,7 +33,7 @@ def joined(group: ConsumerGroup, partitions: int, *member_ids: str) -> dict[str,
         (("B", "Q"), {"B": [0], "Q": [1, 2]}, {"B": [0, 1], "Q": [2]}),
     ],
 )
-def test_member_that_joins_first_gets_the_extra_of_three_partitions_from_4_1_on(
+def test_first_member_to_join_gets_two_of_three_partitions_from_4_1_on(
     subject: Subject, member_ids: tuple[str, str], before_4_1: dict[str, list[int]], since_4_1: dict[str, list[int]]
 ) -> None:
     """Two members share three partitions, so one of them gets two: before 4.1 the first in Kafka's hash table, later the first to join.
@@ -45,7 +45,7 @@ def test_member_that_joins_first_gets_the_extra_of_three_partitions_from_4_1_on(
 
 
 @pytest.mark.rule("GN-42", "GN-45")
-def test_partitions_of_a_member_that_left_go_to_the_others_in_hash_table_order(subject: Subject) -> None:
+def test_partitions_of_a_leaving_member_go_to_remaining_members_in_hash_table_order(subject: Subject) -> None:
     """Member C leaves. Members Q and B each get one of C's two partitions. Q is before B in the hash table, so Q gets the first partition of C."""
     group = ConsumerGroup(subject)
     before = joined(group, 6, "B", "Q", "C")

@@ -72,7 +72,7 @@ def listed_state(group: Group) -> str | None:
     return states.get(group.id)
 
 
-def test_unreplicated_member_is_not_described_and_may_not_fetch_committed_offsets(subject: Subject) -> None:
+def test_member_with_unreplicated_join_is_not_described_and_cannot_fetch_offsets(subject: Subject) -> None:
     group = ConsumerGroup(subject, 0)
     with two_replicas(group) as follower:
         assert group.enter("A") == (1, ALL)
@@ -91,7 +91,7 @@ def test_unreplicated_member_is_not_described_and_may_not_fetch_committed_offset
         assert {member.member_id for member in group.described().members} == {"A", "B"}
 
 
-def test_requests_that_write_no_record_wait_until_an_earlier_commit_is_replicated(subject: Subject) -> None:
+def test_group_requests_that_write_no_record_wait_for_replication_of_earlier_commits(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
@@ -134,7 +134,7 @@ def test_join_and_rejected_heartbeat_do_not_wait_for_an_unreplicated_commit(subj
 
 
 @pytest.mark.rule("GN-57", "GN-60")
-def test_join_and_sync_of_a_classic_member_in_a_consumer_group_wait_for_a_commit(subject: Subject) -> None:
+def test_join_and_sync_of_a_classic_member_wait_for_replication_of_earlier_commits(subject: Subject) -> None:
     group, topic, other = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
         assert group.enter("A") == (1, ALL)
@@ -312,7 +312,7 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
         pytest.param(0, False, marks=pytest.mark.releases(first="4.1"), id="two-stages"),
     ],
 )
-def test_second_pending_delete_groups_also_deletes_a_later_offset_commit_from_4_1_on(
+def test_second_parked_delete_groups_deletes_an_offset_committed_later_from_4_1_on(
     subject: Subject, second_error: int, is_kept: bool
 ) -> None:
     ConsumerGroup(subject)

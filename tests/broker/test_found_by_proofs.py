@@ -13,7 +13,7 @@ from tests.support.wire import batch, errors, fetch, flat, limit, produce, produ
 
 
 @pytest.mark.rule("N-15")
-def test_follower_fetch_tells_the_leader_the_new_log_start_offset_of_the_follower() -> None:
+def test_follower_fetch_reports_a_new_log_start_offset_of_the_follower_to_the_leader() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.advance(10_000)

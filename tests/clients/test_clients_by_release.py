@@ -72,7 +72,7 @@ def _other_note(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [_other_text, _waits, _missing, _no_task, _other_version, _other_note])
-def test_comparison_with_the_documented_client_results_reports_each_change_once(change: Any) -> None:
+def test_each_deviation_from_the_documented_client_results_is_reported_once(change: Any) -> None:
     documented = expected.load()
     seen = {client: copy.deepcopy(entry["releases"]["2.8"]) for client, entry in documented.items()}
     assert expected.differences("2.8", seen) == []
@@ -80,7 +80,7 @@ def test_comparison_with_the_documented_client_results_reports_each_change_once(
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_client_library_check_detects_a_claimed_success_without_a_committed_offset() -> None:
+def test_client_library_check_detects_a_reported_commit_that_the_broker_lacks() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

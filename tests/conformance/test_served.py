@@ -93,7 +93,7 @@ def test_conformance_test_is_skipped_if_the_broker_lacks_a_required_api_version(
             assert topic.topic_id
 
 
-def test_conformance_tests_use_the_served_api_version_closest_to_the_preferred_one() -> None:
+def test_conformance_tests_use_the_served_version_closest_to_the_preferred_version() -> None:
     served = Served({int(ApiKey.FETCH): (4, 8)})
     assert [served.closest(ApiKey.FETCH, version) for version in (0, 5, 11)] == [4, 5, 8]
     assert served.closest(ApiKey.FETCH, 5, lowest=7) == 7
@@ -103,7 +103,7 @@ def test_conformance_tests_use_the_served_api_version_closest_to_the_preferred_o
         served.closest(ApiKey.METADATA, 12)
 
 
-def test_broker_with_the_api_versions_of_kafka_4_0_serves_produce_only_from_v3_on() -> None:
+def test_conformance_suite_knows_that_kafka_4_0_serves_produce_only_from_v3_on() -> None:
     assert Served(versions("3.9")).serves(ApiKey.PRODUCE, 0)
     assert not Served(versions("4.0")).serves(ApiKey.PRODUCE, 2)
     assert Served(versions("4.0")).serves(ApiKey.PRODUCE, 3)
@@ -150,7 +150,7 @@ def test_cluster_whose_api_versions_match_no_release_is_tested_as_kafka_3_9(
         ("2.0", "retention.ms", "-1", None),
     ],
 )  # fmt: skip
-def test_message_about_unsupported_topic_setting_names_the_release_of_the_cluster(
+def test_conformance_message_names_the_release_that_rejects_a_topic_setting(
     release: str, name: str, value: str, lacks: str | None
 ) -> None:
     expected = [] if lacks is None else [f"{lacks}; the cluster serves the versions of {release})"]
@@ -163,7 +163,7 @@ def test_conformance_test_is_skipped_if_the_cluster_release_rejects_a_topic_sett
         new_topic(subject, segment_bytes="300")
 
 
-def test_conformance_creates_topics_with_segments_of_300_bytes_on_kafka_4_2() -> None:
+def test_conformance_suite_creates_topics_with_segments_of_300_bytes_on_kafka_4_2() -> None:
     with foreign("4.2") as subject:
         topic = new_topic(subject, segment_bytes="300")
         topic.fill(*[batch_of_bytes(100)] * 4)

@@ -58,7 +58,7 @@ def outcomes(address: str) -> tuple[dict[str, int], str]:
 
 
 @pytest.mark.slow
-def test_conformance_prints_the_broker_setting_that_skipped_tests_need() -> None:
+def test_conformance_command_prints_the_broker_setting_that_skipped_tests_need() -> None:
     with brokers(replica_selector_class="") as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["not prepared"] == 5 and counts["ok"] > 15, printed
@@ -67,7 +67,7 @@ def test_conformance_prints_the_broker_setting_that_skipped_tests_need() -> None
 
 
 @pytest.mark.slow
-def test_conformance_skips_large_fetches_on_brokers_with_a_low_fetch_limit() -> None:
+def test_conformance_suite_skips_large_fetches_on_brokers_with_a_low_fetch_limit() -> None:
     with brokers(fetch_max_bytes="4096") as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"}, printed
@@ -75,7 +75,7 @@ def test_conformance_skips_large_fetches_on_brokers_with_a_low_fetch_limit() -> 
 
 
 @pytest.mark.slow
-def test_conformance_skips_only_one_test_if_brokers_have_all_required_settings() -> None:
+def test_conformance_suite_skips_only_one_test_if_brokers_have_all_required_settings() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
@@ -83,7 +83,7 @@ def test_conformance_skips_only_one_test_if_brokers_have_all_required_settings()
 
 
 @pytest.mark.slow
-def test_conformance_skips_tests_that_need_more_brokers_or_different_racks() -> None:
+def test_conformance_suite_skips_tests_that_need_more_brokers_or_different_racks() -> None:
     with brokers(count=1) as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 15, printed
@@ -95,7 +95,7 @@ def test_conformance_skips_tests_that_need_more_brokers_or_different_racks() -> 
 
 
 @pytest.mark.slow
-def test_conformance_runs_more_tests_than_it_skips_on_brokers_with_default_settings() -> None:
+def test_conformance_suite_runs_more_tests_than_it_skips_with_default_settings() -> None:
     """Three brokers run without any settings. A test that is not prepared names the setting, its required and its actual value."""
     command = [
         sys.executable,
@@ -178,7 +178,7 @@ def test_conformance_command_names_the_api_version_or_release_a_skipped_test_nee
         assert re.search(rf"{name.replace('_', ' ')}.* \| ok ", done.stdout), name
 
 
-def test_response_that_is_later_than_slack_ms_fails_its_test() -> None:
+def test_conformance_test_fails_if_a_response_is_late_by_more_than_option_slack_ms() -> None:
     """A response to a request with `max_wait_ms` arrives always a little later than that, but not by minutes."""
     with brokers(count=1) as address:
         strict, patient = (
@@ -204,7 +204,7 @@ def test_conformance_run_deletes_its_topics() -> None:
 
 
 @pytest.mark.slow
-def test_conformance_with_semantics_kafka_fails_on_a_broker_with_semantics_kip() -> None:
+def test_conformance_suite_with_semantics_kafka_fails_on_a_broker_with_semantics_kip() -> None:
     """The cluster follows the KIP documents, and the command expects the behaviour of Kafka's code."""
     with brokers(semantics="kip") as address:
         command = [
@@ -310,7 +310,7 @@ def test_conformance_command_prints_a_single_error_line_if_the_server_is_not_kaf
     assert reason in done.stderr
 
 
-def test_conformance_skips_tests_on_a_cluster_that_has_no_broker_with_id_0() -> None:
+def test_conformance_suite_skips_tests_on_a_cluster_without_a_broker_with_id_0() -> None:
     with answering(lambda port: metadata_naming(port, node_id=7)) as port:
         done = run(
             "--bootstrap",

@@ -11,17 +11,17 @@ from tests.differential.texts import id_in_texts, shown
 NAMES = {"t-1-1795000000000000000": "topic", "no-t-1-1795000000000000000": "missing topic", "": "nothing"}
 
 
-def test_names_inside_an_error_message_are_replaced_longest_name_first() -> None:
+def test_response_comparison_masks_names_in_error_messages_longest_name_first() -> None:
     text = "t-1-1795000000000000000-0 exists, no-t-1-1795000000000000000 does not"
     assert shown(text, NAMES) == "topic-0 exists, missing topic does not"
 
 
-def test_generated_member_id_inside_an_error_message_is_replaced() -> None:
+def test_response_comparison_masks_generated_member_ids_in_error_messages() -> None:
     text = "Member pc-01234567-89ab-cdef-0123-456789abcdef is not a member of group g."
     assert shown(text, {}) == "Member an id is not a member of group g."
 
 
-def test_clock_times_in_an_error_message_are_replaced_but_other_numbers_are_not() -> None:
+def test_response_comparison_masks_clock_times_in_errors_but_no_other_numbers() -> None:
     text = "Timestamp 1700000005000 is not within [1795000000000, 9223372036854775807], [-9223370241854775807, 7]"
     assert (
         shown(text, {}) == "Timestamp 1700000005000 is not within [a time, 9223372036854775807], [the earliest time, 7]"
@@ -36,6 +36,6 @@ def test_response_comparison_includes_error_messages_of_groups_and_of_records() 
     assert plain(BatchIndexAndErrorMessage(0, "bad"), {})["batch_index_error_message"] == "bad"
 
 
-def test_long_text_is_shown_in_full_unless_it_repeats_one_character() -> None:
+def test_response_comparison_shortens_only_texts_that_repeat_one_character() -> None:
     long_text = "ab" * 100
     assert Shown().plain([long_text, "m" * 4096]) == [long_text, "'m' and 4095 more"]

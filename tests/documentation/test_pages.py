@@ -48,7 +48,7 @@ def test_reference_pages_list_every_setting_and_every_table_column() -> None:
     assert all(f"| `{column.name}` | {column.type} |" in tables for columns in TABLES.values() for column in columns)
 
 
-def test_settings_page_describes_each_setting_of_this_broker_in_a_section_of_its_own() -> None:
+def test_settings_page_lists_settings_of_this_broker_apart_from_settings_of_kafka() -> None:
     text = (ROOT / "docs" / "reference" / "settings.md").read_text()
     of_kafka, _, of_this_broker = text.partition("## Settings of this broker\n")
     names = [name for name, *_ in OWN]
@@ -56,7 +56,7 @@ def test_settings_page_describes_each_setting_of_this_broker_in_a_section_of_its
     assert "| `kafkaproto." not in of_kafka
 
 
-def test_settings_page_raises_value_error_for_an_own_setting_without_a_sentence() -> None:
+def test_settings_page_cannot_be_written_if_a_kafkaproto_setting_has_no_description() -> None:
     effects = dict(list(own_settings.EFFECTS.items())[1:])
     with pytest.raises(ValueError, match=r"own settings without an effect, or the other way round: \{'kafkaproto\."):
         own_settings.rows(definitions_of("4.2"), own_settings.NAMES, effects)
@@ -114,7 +114,7 @@ def test_documentation_links_point_to_existing_files(path: Path) -> None:
     assert [link for link in targets if not (path.parent / link.split("#")[0]).exists()] == []
 
 
-def test_benchmark_page_begins_with_the_codec_ratios_of_its_tables() -> None:
+def test_benchmark_page_summary_quotes_the_codec_ratios_of_its_tables() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     [row] = re.findall(r"^\| Is the codec fast\? .*", page, re.MULTILINE)
     medians = re.findall(r"Against the fastest Python codec of each row: median ([\d.]+)", page)
@@ -153,14 +153,14 @@ def test_reference_pages_show_every_class_of_the_test_api() -> None:
     assert exported_classes | {returned.__name__ for returned in testing_api.RETURNED} <= shown
 
 
-def test_generated_table_raises_value_error_if_descriptions_and_row_names_differ() -> None:
+def test_documentation_table_raises_value_error_if_descriptions_and_rows_differ() -> None:
     with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):
         sections.table_of({"a": ["x"], "b": []}, {"a": "something happened"})
     with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):
         sections.table_of({"a": ["x"]}, {"a": "something happened", "b": "something else happened"})
 
 
-def test_page_without_its_generated_section_raises_value_error() -> None:
+def test_rewriting_a_page_without_its_generated_section_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"docs/reference/metrics\.md must have these sections once: metrics"):
         sections.rewritten(sections.METRICS, "# Metrics\n")
 

@@ -108,7 +108,7 @@ def test_clarity_sampler_extracts_the_texts_of_error_messages_from_source_code(c
     assert list(source_texts.messages(ast.parse(code))) == texts
 
 
-def test_clarity_sampler_reads_timeouts_of_the_conformance_suite_as_users_see_them() -> None:
+def test_clarity_sampler_collects_timeout_messages_of_the_conformance_suite() -> None:
     raised = source_texts.messages(ast.parse(Path(scene.__file__).read_text()))
     assert f"{source_texts.TIMEOUT}{{expected_event}}" in raised
     text = f"{source_texts.TIMEOUT}broker 0 is the only in-sync replica of both topics"
@@ -139,7 +139,7 @@ def test_clarity_sample_passes_only_if_each_reader_rates_enough_texts_as_clear(t
         samples.keep(sample(), ([True], [True]), kept)
 
 
-def test_sample_of_helps_has_only_texts_that_are_not_clear_in_their_latest_rating(
+def test_sample_of_help_texts_omits_texts_rated_clear_in_their_latest_rating(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [("tool", name) for name in ("clear", "fixed", "spoilt", "doubtful", "unrated")]
@@ -178,7 +178,7 @@ def test_help_text_needs_a_new_rating_if_its_program_or_its_wording_changes(
 @pytest.mark.parametrize(
     ("options", "texts"), [([], ["unclear"]), (["--all"], ["clear", "unclear"])], ids=["default", "all"]
 )
-def test_draw_command_prints_a_sample_of_helps_with_or_without_clear_texts(
+def test_draw_command_samples_help_texts_without_or_with_those_rated_as_clear(
     options: list[str],
     texts: list[str],
     tmp_path: Path,

@@ -169,7 +169,7 @@ def test_too_large_value_in_a_construct_library_struct_raises_error_with_field_p
 
 
 @in_both_forms
-def test_construct_struct_can_have_fields_named_skip_and_follow_and_a_message_field(form: Callable[[Any], Any]) -> None:
+def test_construct_struct_with_fields_named_skip_and_follow_can_contain_a_message(form: Callable[[Any], Any]) -> None:
     names = ("room", "skip", "follow", "splices")
     numbers = {name: number for number, name in enumerate(names)}
     for layout, message in (
@@ -192,7 +192,7 @@ def test_construct_library_optional_message_is_parsed_as_none_if_it_is_truncated
 
 
 @in_both_forms
-def test_message_can_be_one_of_the_alternatives_of_construct_select(form: Callable[[Any], Any]) -> None:
+def test_kafka_message_can_be_one_of_the_alternatives_of_construct_select(form: Callable[[Any], Any]) -> None:
     select = form(construct.Select(HEARTBEAT_REQUEST_V4, construct.Int8ub))
     data = HEARTBEAT_REQUEST_V4.encode(HEARTBEATS[0])
     assert select.build(HEARTBEATS[0]) == data

@@ -12,7 +12,7 @@ def test_generated_code_in_the_repository_is_current() -> None:
     assert stale_files(generate()) == []
 
 
-def test_generator_check_finds_changed_missing_and_obsolete_files(tmp_path: Path) -> None:
+def test_code_generator_check_lists_changed_missing_and_obsolete_files(tmp_path: Path) -> None:
     (tmp_path / "messages").mkdir()
     (tmp_path / "data").mkdir()
     files = generate()
@@ -25,7 +25,7 @@ def test_generator_check_finds_changed_missing_and_obsolete_files(tmp_path: Path
     assert stale_files(files, tmp_path) == ["messages/fetch.py", "messages/produce.py", "messages/old_api.py"]
 
 
-def test_generator_check_command_exits_with_status_0_if_files_are_current() -> None:
+def test_code_generator_with_option_check_exits_with_0_if_files_are_current() -> None:
     assert main(["--check"]) == 0
 
 

@@ -63,7 +63,7 @@ def test_hash_of_a_topic_id_equals_the_hash_code_of_kafkas_uuid(text: str, bits:
     assert uuid_hash_bits(uuid(text)) == bits
 
 
-def test_topic_ids_are_sorted_as_kafkas_uuid_compares_them() -> None:
+def test_topic_ids_are_sorted_in_the_order_of_kafkas_class_uuid() -> None:
     printed = [
         "vfdIjMJSR7e9XlW1nZ7pfg",
         "4L6g3nShT-eMCtK--X86sw",

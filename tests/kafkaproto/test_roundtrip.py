@@ -37,7 +37,7 @@ def test_message_is_decoded_in_the_middle_of_a_buffer_without_reading_further(en
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_encoding_appends_to_the_output_buffer(entry: Entry) -> None:
+def test_encoding_a_message_appends_to_the_output_buffer(entry: Entry) -> None:
     obj = Values(entry.id).object(entry.layout)
     out = bytearray(b"header")
     entry.layout.encode_flat(obj, out, [])

@@ -98,7 +98,7 @@ def test_message_definition_without_flexible_versions_is_rejected() -> None:
         parse(message)
 
 
-def test_struct_name_defined_twice_is_rejected() -> None:
+def test_message_definition_with_a_struct_name_defined_twice_is_rejected() -> None:
     message = with_field(type="Part", fields=[])
     message["fields"].append({"name": "Other", "type": "[]Part", "versions": "0+", "fields": []})
     with pytest.raises(SpecError, match="Part: two structs of the message have this name"):
@@ -112,7 +112,7 @@ def test_field_that_defines_a_common_struct_again_is_rejected() -> None:
         parse(message)
 
 
-def test_duplicate_field_name_in_a_definition_is_rejected() -> None:
+def test_duplicate_field_name_in_a_message_definition_is_rejected() -> None:
     message = with_field()
     message["fields"] *= 2
     with pytest.raises(SpecError, match="Python name field"):
@@ -124,7 +124,7 @@ def test_tagged_field_without_versions_exists_in_its_tagged_versions() -> None:
     assert str(fields["tagged_text"].versions) == "2+"
 
 
-def test_field_defaults_are_parsed_into_values() -> None:
+def test_defaults_in_a_message_definition_are_parsed_into_values() -> None:
     fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
     named = {name: fields[name].default for name in ("tiny", "port", "wide", "ratio", "flag", "old_style", "id")}
     expected = {"tiny": -128, "port": 65535, "wide": 2**32 - 1, "ratio": 0.5, "flag": True, "old_style": None}
@@ -135,11 +135,11 @@ def test_field_defaults_are_parsed_into_values() -> None:
     ("name", "ours"),
     [("ThrottleTimeMs", "throttle_time_ms"), ("timeoutMs", "timeout_ms"), ("ISRNodes", "isr_nodes"), ("From", "from_")],
 )
-def test_field_names_are_converted_to_snake_case(name: str, ours: str) -> None:
+def test_field_names_of_message_definitions_are_converted_to_snake_case(name: str, ours: str) -> None:
     assert snake_case(name) == ours
 
 
-def test_versions_with_equal_fields_share_one_layout() -> None:
+def test_message_versions_with_equal_fields_share_one_layout() -> None:
     layouts = Layouts(parse(with_field(versions="1-2", ignorable=True)), {"M": "M"})
     assert [layout.versions for layout in layouts.by_struct["M"]] == [[0], [1, 2], [3]]
     assert ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"

@@ -31,7 +31,7 @@ def test_reading_an_absent_nested_struct_twice_returns_the_same_default_object()
     assert partition.current_leader is partition.current_leader
 
 
-def test_setting_the_leader_of_one_decoded_partition_does_not_change_the_others() -> None:
+def test_setting_the_leader_of_a_decoded_partition_changes_no_other_partition() -> None:
     first, other = decoded_partitions()
     first.current_leader.leader_id = 7
     assert (first.current_leader.leader_id, other.current_leader.leader_id) == (7, -1)

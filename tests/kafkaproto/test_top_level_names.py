@@ -54,7 +54,7 @@ def test_names_exported_by_kafkaproto_are_the_objects_of_their_defining_modules(
     assert kafkaproto.codec is codec
 
 
-def test_unknown_top_level_name_raises_an_attribute_error() -> None:
+def test_unknown_attribute_of_package_kafkaproto_raises_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'kafkaproto' has no attribute 'nothing'"):
         _ = kafkaproto.nothing  # type: ignore[attr-defined]
     with pytest.raises(ImportError):

@@ -91,7 +91,7 @@ def test_edit_of_code_that_simulations_do_not_load_keeps_simulation_results_vali
     assert not parts.counts(simulated, {**ELSEWHERE, code.SIMULATED: "s2"})
 
 
-def test_simulations_load_only_files_that_are_listed_as_used_by_simulations() -> None:
+def test_simulations_load_only_files_that_are_listed_in_simulated_files_txt() -> None:
     program_text = "from tests.long_run.simulated import seeds\nprint('\\n'.join(sorted(seeds(500, 3).loaded)))"
     ran = subprocess.run(
         [sys.executable, "-c", program_text], cwd=code.ROOT, capture_output=True, text=True, check=True
@@ -100,7 +100,9 @@ def test_simulations_load_only_files_that_are_listed_as_used_by_simulations() ->
     assert "broker/node.py" in loaded and loaded <= code.simulated_files()
 
 
-def test_simulation_part_fails_if_it_loads_a_file_that_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulation_run_fails_if_it_loads_a_file_that_simulated_files_txt_omits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(parts, "many_seeds", lambda first, count: Simulated(count, loaded=frozenset({"broker/odd.py"})))
     findings = all_parts()[-1].run()
     assert [finding.line for finding in findings if not finding.holds] == [
@@ -166,7 +168,7 @@ def rows(text: str) -> dict[str, list[str]]:
     return {first.strip(): [cell.strip() for cell in cells] for first, _, *cells in lines}
 
 
-def test_long_test_run_page_has_a_row_for_each_kind_of_part_with_totals_and_dates() -> None:
+def test_long_test_run_page_has_a_row_with_totals_and_dates_for_each_kind_of_test() -> None:
     line = "seeds 0 to 499: 1,500 of 1,500 held; 150,000 client operations, 303 hours of virtual time"
     first, second = (result(name, Finding(line, True)) for name in NAMES[2:4])
     second = replace(second, commit="def5678", date="2026-11-24")
@@ -185,12 +187,12 @@ def test_long_test_run_page_has_a_row_for_each_kind_of_part_with_totals_and_date
     assert rows(page(NAMES, lost, NAMES, "fed9876"))["Simulation"][1] == "**does not hold**"
 
 
-def test_long_test_run_page_raises_value_error_for_a_part_that_has_no_kind() -> None:
+def test_long_test_run_page_raises_value_error_for_a_part_of_an_unknown_kind() -> None:
     with pytest.raises(ValueError, match="part new has 0 kinds"):
         page(["new"], {}, ["new"], "fed9876")
 
 
-def test_long_test_run_page_counts_something_in_each_committed_result() -> None:
+def test_long_test_run_page_shows_a_count_for_each_committed_result() -> None:
     results = read()
     for part in all_parts():
         if part.name in results:

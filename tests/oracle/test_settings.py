@@ -207,7 +207,7 @@ def created(broker: StandaloneKafka | Ours, name: str, **configs: str) -> dict[s
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_committed_settings_tables_equal_those_of_the_kafka_jars(version: str) -> None:
+def test_settings_tables_in_the_repository_equal_those_of_the_kafka_jars(version: str) -> None:
     assert path_of(version).read_text() == table(version)
 
 

@@ -25,5 +25,5 @@ def test_stored_list_of_kafka_error_texts_equals_the_texts_in_the_kafka_jars() -
         ("{a}{b}", []),
     ],
 )
-def test_error_text_is_split_at_its_placeholders_into_literal_parts(text: str, parts: list[bytes]) -> None:
+def test_error_text_template_is_split_at_its_placeholders_into_literal_parts(text: str, parts: list[bytes]) -> None:
     assert literals(text) == parts

@@ -7,7 +7,7 @@ import pytest
 from tests.support.broker.committed_offset import NOTHING, CommittedOffset
 
 
-def test_offset_model_accepts_only_the_acknowledged_or_a_later_unacknowledged_commit() -> None:
+def test_simulation_offset_model_accepts_only_the_acknowledged_or_a_later_commit() -> None:
     offset = CommittedOffset()
     offset.check(NOTHING)
     offset.acknowledge(offset.send(5))
@@ -18,7 +18,7 @@ def test_offset_model_accepts_only_the_acknowledged_or_a_later_unacknowledged_co
         offset.check(7)
 
 
-def test_offset_model_rejects_offset_5_after_offset_6_was_read_as_replicated() -> None:
+def test_simulation_offset_model_rejects_offset_5_after_6_was_read_as_replicated() -> None:
     offset = CommittedOffset()
     offset.acknowledge(offset.send(5))
     number = offset.send(6)

@@ -140,7 +140,7 @@ def _other_field(quorum: Any) -> None:
     ("change", "expected"),
     [(_of_this_broker, 0), (_other_epoch, 1), (_other_leader, 1), (_no_observer, 1), (_other_field, 1)],
 )
-def test_quorum_descriptions_may_differ_in_offsets_but_not_in_epochs_or_observers(
+def test_compared_quorum_descriptions_may_differ_in_offsets_but_not_in_epochs(
     change: Callable[[Any], None], expected: int
 ) -> None:
     other = copy.deepcopy(QUORUM)
@@ -170,7 +170,7 @@ def raised(exception: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "wrap", [raised, lambda exception: {"all": [1, {"g": raised(exception)}, NOT_EMPTY]}], ids=["call", "field"]
 )
-def test_exception_of_the_test_program_is_reported_unless_its_call_expects_it(
+def test_exception_of_the_java_test_program_is_reported_unless_listed_for_its_call(
     exception: str, wrap: Callable[[str], Any]
 ) -> None:
     results = [Result("deleteConsumerGroups", "one", NOT_EMPTY), Result("listGroups", "all", wrap(exception))]
@@ -179,13 +179,13 @@ def test_exception_of_the_test_program_is_reported_unless_its_call_expects_it(
     assert broken_calls(results, {("listGroups", "all"): {exception: "a reason"}}) == []
 
 
-def test_admin_client_results_with_errors_of_brokers_are_not_reported_as_broken() -> None:
+def test_broker_errors_in_admin_client_results_are_not_reported_as_failed_calls() -> None:
     log_dir = {"error": NOT_EMPTY, "message": "java.lang.NullPointerException"}
     values: list[Any] = [NOT_EMPTY, {"error": None, "replicaInfos": {}}, log_dir, [], None, 3, GROUP]
     assert broken_calls([Result("describeLogDirs", "all", value) for value in values]) == []
 
 
-def test_expected_exception_of_the_test_program_that_is_not_raised_is_reported() -> None:
+def test_listed_exception_of_the_java_test_program_that_does_not_occur_is_reported() -> None:
     allowed = {("listGroups", "all"): {"java.lang.IllegalStateException": "a reason"}}
     [text] = broken_calls([Result("listGroups", "all", NOT_EMPTY)], allowed)
     assert text == "listGroups: all: no java.lang.IllegalStateException; remove it from NOT_OF_A_BROKER"

@@ -62,13 +62,13 @@ def test_topic_ids_in_tool_outputs_are_compared_unless_a_pattern_excludes_them()
     assert lines(FIRST, PORTS) != lines(SECOND, OTHER_PORTS)
 
 
-def test_line_order_of_tool_outputs_is_compared_unless_a_step_is_marked_unordered() -> None:
+def test_line_order_of_tool_outputs_is_compared_unless_a_call_is_marked_unordered() -> None:
     forward, backward = Output(0, "a\nb\n", ""), Output(0, "b\na\n", "")
     assert lines(forward, PORTS) != lines(backward, PORTS)
     assert lines(forward, PORTS, unordered=True) == lines(backward, PORTS, unordered=True)
 
 
-def test_order_of_json_fields_is_ignored_but_each_field_and_value_is_compared() -> None:
+def test_comparison_of_json_tool_outputs_ignores_field_order_but_no_field_or_value() -> None:
     expected = lines(Output(0, '{"offset":0,"topic":"t","key":null}\n', ""), PORTS)
     assert lines(Output(0, '{"topic":"t","key":null,"offset":0}\n', ""), PORTS) == expected
     for other in (

@@ -56,20 +56,20 @@ def lines(output: Output) -> list[str]:
 
 
 @pytest.mark.parametrize("output", USAGE_ERRORS)
-def test_usage_error_of_a_tool_is_reported_unless_its_step_expects_one(output: Output) -> None:
+def test_usage_error_of_a_tool_is_reported_unless_the_call_is_marked_to_expect_it(output: Output) -> None:
     [text] = misused([(STEP, lines(output))])
     assert text.startswith("describe: --describe\nthe tool rejects its arguments")
     assert misused([(STEP._replace(usage_error=True), lines(output))]) == []
 
 
 @pytest.mark.parametrize("output", RESULTS)
-def test_result_or_broker_error_of_a_tool_is_no_usage_error(output: Output) -> None:
+def test_tool_output_with_a_result_or_a_broker_error_is_not_a_usage_error(output: Output) -> None:
     assert misused([(STEP, lines(output))]) == []
     [text] = misused([(STEP._replace(usage_error=True), lines(output))])
     assert "the tool accepts its arguments" in text
 
 
-def test_each_step_with_a_usage_error_is_reported_and_the_others_are_not() -> None:
+def test_each_tool_call_with_a_usage_error_is_reported_and_other_calls_are_not() -> None:
     steps = [Step(f"verb {i}", "") for i in range(3)]
     played = list(zip(steps, map(lines, (USAGE_ERRORS[0], RESULTS[0], USAGE_ERRORS[-1])), strict=True))
     assert [text.partition(":")[0] for text in misused(played)] == ["verb 0", "verb 2"]

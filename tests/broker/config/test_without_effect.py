@@ -41,14 +41,14 @@ def test_each_regex_for_settings_without_effect_matches_at_least_one_such_settin
     assert [pattern for pattern in patterns if not any(re.fullmatch(pattern, name) for name in names)] == []
 
 
-def test_documented_reasons_for_settings_of_kafka_4_2_do_not_mention_kafka_3_9_1() -> None:
+def test_reasons_why_settings_of_4_2_have_no_effect_do_not_mention_kafka_3_9_1() -> None:
     about_3_9 = {setting.name for setting in without_effect("3.9") if "Kafka 3.9.1" in (reason_of(setting.name) or "")}
     assert about_3_9 and about_3_9.isdisjoint(setting.name for setting in without_effect("4.2"))
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
 @pytest.mark.parametrize("name", ["unstable.api.versions.enable", "unstable.feature.versions.enable"])
-def test_settings_that_enable_unstable_versions_accept_only_false(release: str, name: str) -> None:
+def test_settings_that_enable_unstable_api_or_feature_versions_accept_only_false(release: str, name: str) -> None:
     assert ClusterConfig({name: "false"}, release=release).for_broker(0)[name] is False
     with pytest.raises(ConfigError, match=f"^{name} must be false .*only for tests"):
         ClusterConfig({name: "true"}, release=release)

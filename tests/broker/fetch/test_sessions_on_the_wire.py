@@ -102,7 +102,7 @@ def test_incremental_fetch_reads_unlisted_partitions_from_their_stored_offset(
 
 
 @pytest.mark.rule("S-9")
-def test_incremental_fetch_returns_newly_added_partitions_after_all_others(cluster: VirtualCluster) -> None:
+def test_incremental_fetch_returns_newly_added_partitions_after_other_partitions(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     session = reader.ask(NEW, ("foo", 2, 0), ("bar", 0, 0)).session_id
     reader.ask((session, 1), ("foo", 0, 0), ("foo", 2, 0))

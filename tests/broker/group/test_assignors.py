@@ -138,7 +138,7 @@ def test_uniform_assignor_before_4_0_assigns_every_partition_once_or_fails(
     assert_complete(new, counts, assign_uniform(new, counts, is_release_4=False, is_release_4_1=False))
 
 
-def test_hash_order_of_topics_in_the_uniform_assignor_depends_on_missing_topics_too() -> None:
+def test_number_of_missing_topics_affects_the_topic_order_of_the_uniform_assignor() -> None:
     """The topics are in buckets 18 and 3 of 32, or in buckets 2 and 3 of 16. The first member gets the partition of the topic in the first bucket."""
     late, early = bytes(15) + b"\x12", bytes(15) + b"\x03"
     for subscribed, first in ((2, late), (13, early)):

@@ -133,7 +133,7 @@ def keep_alive(bench: Bench, member: str, for_ms: int) -> None:
         assert bench.heartbeat(member, 1) == 0
 
 
-def test_KIP211_stable_group_keeps_offsets_of_subscribed_topics_and_expires_others(bench: Bench) -> None:
+def test_KIP211_stable_group_expires_only_offsets_of_topics_without_a_subscriber(bench: Bench) -> None:
     (member,) = bench.stable(1, protocols=(("range", subscription("read", "also")),), session_ms=1_800_000)
     commit(bench, 5, member, 1, keys=(("read", 0), ("also", 1), ("unread", 0)))
     keep_alive(bench, member, RETENTION_MS + CHECK_MS)

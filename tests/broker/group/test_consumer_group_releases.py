@@ -158,13 +158,15 @@ def test_group_heartbeat_interval_must_be_below_the_session_timeout() -> None:
 @pytest.mark.rule("GN-67")
 @pytest.mark.parametrize("release_name", ["3.7", "3.9", "4.2"])
 @pytest.mark.parametrize("value", ["consumer", "share,consumer", ""])
-def test_broker_without_the_classic_group_protocol_is_rejected_at_start(release_name: str, value: str) -> None:
+def test_broker_start_rejects_group_coordinator_rebalance_protocols_without_classic(
+    release_name: str, value: str
+) -> None:
     name = "group.coordinator.rebalance.protocols"
     with pytest.raises(ConfigError, match=re.escape(f'{name} must contain classic (got "{value}")')):
         VirtualCluster(1, {name: value}, release_name=release_name)
 
 
-def test_setting_group_consumer_assignors_allows_exactly_the_implemented_assignors() -> None:
+def test_group_consumer_assignors_setting_accepts_exactly_the_implemented_assignors() -> None:
     assert tuple(assignors(is_release_4=True, is_release_4_1=True)) == ASSIGNOR_NAMES
 
 

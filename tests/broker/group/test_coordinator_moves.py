@@ -185,7 +185,7 @@ def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_reques
 
 @pytest.mark.rule("GC-7")
 @pytest.mark.parametrize(("release", "settings", "error"), [("3.9", {}, 14), ("3.9", IN_JAVA, 26), ("4.2", {}, 26)])
-def test_loading_coordinator_rejects_an_invalid_session_timeout_only_with_kip_848(
+def test_invalid_session_timeout_error_precedes_loading_error_only_with_kip_848(
     release: str, settings: dict[str, str], error: int
 ) -> None:
     cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"} | settings, release_name=release)
@@ -195,7 +195,7 @@ def test_loading_coordinator_rejects_an_invalid_session_timeout_only_with_kip_84
 
 @pytest.mark.rule("GC-57")
 @pytest.mark.parametrize(("release", "settings", "listed"), [("3.9", {}, 1), ("3.9", IN_JAVA, 0), ("4.2", {}, 0)])
-def test_list_groups_returns_groups_despite_a_loading_partition_only_without_kip_848(
+def test_list_groups_with_kip_848_is_empty_while_an_offsets_partition_is_loading(
     release: str, settings: dict[str, str], listed: int
 ) -> None:
     """A broker has one group when it becomes the coordinator of another partition, too. listed: the expected number of groups while it loads."""

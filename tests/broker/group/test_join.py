@@ -198,20 +198,20 @@ def test_rejoin_of_the_group_leader_starts_a_rebalance_of_a_stable_group(bench: 
     assert join.answer.generation_id == 2
 
 
-def test_unchanged_rejoin_of_a_follower_returns_the_current_generation_immediately(bench: Bench) -> None:
+def test_unchanged_rejoin_of_a_non_leader_member_returns_the_generation_immediately(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     result = bench.join(follower).answer
     assert (result.error_code, result.generation_id, result.leader_id, result.members) == (0, 1, leader, ())
     assert bench.state == "Stable" and bench.heartbeat(leader, 1) == 0
 
 
-def test_rejoin_of_a_follower_with_changed_metadata_starts_a_rebalance(bench: Bench) -> None:
+def test_rejoin_of_a_non_leader_member_with_changed_metadata_starts_a_rebalance(bench: Bench) -> None:
     _, follower = bench.stable(2)
     assert bench.join(follower, (("range", b"new"),)) == []
     assert bench.state == "PreparingRebalance"
 
 
-def test_unchanged_rejoin_before_the_leader_syncs_gets_the_same_join_response(bench: Bench) -> None:
+def test_unchanged_rejoin_before_the_group_leader_syncs_gets_the_same_join_response(bench: Bench) -> None:
     first, second = bench.join(), bench.join()
     bench.advance(DELAY_MS * 2)
     leader, follower = first.answer.member_id, second.answer.member_id

@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_group_upgraded_to_kip_848_stays_upgraded_after_an_earlier_failed_sync_group() -> None:
+def test_failed_sync_group_that_is_replicated_late_does_not_undo_a_group_upgrade() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")

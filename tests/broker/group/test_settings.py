@@ -46,7 +46,7 @@ def test_kip_848_coordinator_answers_commit_to_unknown_group_with_group_id_not_f
 
 
 @pytest.mark.parametrize("codec", Compression)
-def test_setting_offsets_topic_compression_codec_compresses_committed_offsets(codec: Compression) -> None:
+def test_committed_offsets_are_compressed_with_offsets_topic_compression_codec(codec: Compression) -> None:
     cluster = VirtualCluster(
         2, config={"offsets.topic.compression.codec": codec.value, "offsets.topic.replication.factor": 2}
     )

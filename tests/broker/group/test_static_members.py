@@ -20,7 +20,7 @@ def stable(bench: Bench, protocols: tuple[tuple[str, bytes], ...] = BOTH) -> tup
     return leader, follower
 
 
-def test_static_follower_that_rejoins_keeps_its_assignment_without_a_rebalance(bench: Bench) -> None:
+def test_static_member_other_than_the_leader_keeps_its_assignment_when_it_rejoins(bench: Bench) -> None:
     leader, follower = stable(bench)
     result = bench.join(instance="follower", protocols=BOTH).answer
     assert (result.error_code, result.generation_id, result.leader_id) == (0, 1, leader)
@@ -49,7 +49,7 @@ def test_request_with_an_unknown_group_instance_id_gets_unknown_member_id(bench:
     assert bench.join(leader, BOTH, instance="nobody").answer.error_code == UNKNOWN_MEMBER
 
 
-def test_static_leader_that_rejoins_gets_its_old_member_id_as_the_leader_id(bench: Bench) -> None:
+def test_static_group_leader_that_rejoins_gets_its_old_member_id_as_the_leader_id(bench: Bench) -> None:
     leader, follower = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH).answer
     assert result.leader_id == leader != result.member_id
@@ -61,7 +61,7 @@ def test_static_leader_that_rejoins_gets_its_old_member_id_as_the_leader_id(benc
     assert join.answer.leader_id == result.member_id and len(join.answer.members) == 2
 
 
-def test_KIP814_static_leader_that_rejoins_with_v9_gets_skip_assignment_true(bench: Bench) -> None:
+def test_KIP814_static_group_leader_that_rejoins_with_v9_gets_skip_assignment_true(bench: Bench) -> None:
     leader, _ = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH, skip=True).answer
     assert result.leader_id == result.member_id != leader
@@ -89,7 +89,7 @@ def test_metadata_changed_by_a_static_rejoin_is_used_in_the_next_generation(benc
     assert [m.metadata for m in join.answer.members] == [b"m", b"changed"]
 
 
-def test_static_rejoin_before_the_leader_syncs_starts_a_new_rebalance(bench: Bench) -> None:
+def test_static_rejoin_before_the_group_leader_syncs_starts_a_new_rebalance(bench: Bench) -> None:
     joins = [bench.join(instance=name) for name in ("leader", "follower")]
     bench.advance(DELAY_MS * 3)
     old = joins[1].answer.member_id

@@ -42,7 +42,7 @@ def start(release: str, *, racks: bool = True) -> Group:
 @pytest.mark.rule("GO-8", "GN-17")
 @pytest.mark.parametrize("racks", [False, True])
 @pytest.mark.parametrize("release", ["3.9", "4.0", "4.1", "4.2"])
-def test_loaded_consumer_group_starts_a_new_epoch_only_if_its_topics_have_changed(release: str, racks: bool) -> None:
+def test_new_coordinator_starts_a_new_group_epoch_only_if_subscribed_topics_changed(release: str, racks: bool) -> None:
     group = start(release, racks=racks)
     group.join("A")
     move(group)

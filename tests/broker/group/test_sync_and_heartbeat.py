@@ -17,7 +17,7 @@ def completing(bench: Bench, count: int = 2, **join: object) -> list[str]:
     return [j.answer.member_id for j in joins]
 
 
-def test_sync_group_of_a_follower_waits_for_the_assignment_sent_by_the_leader(bench: Bench) -> None:
+def test_sync_group_of_a_member_waits_for_the_assignment_sent_by_the_group_leader(bench: Bench) -> None:
     leader, two, three = completing(bench, 3, session_ms=60_000)
     second = bench.sync(two, 1)
     assert second == []
@@ -85,7 +85,7 @@ def test_parked_sync_of_a_member_that_leaves_gets_unknown_member_id(bench: Bench
     assert (parked.answer.error_code, parked.answer.assignment, len(parked)) == (UNKNOWN_MEMBER, b"", 1)
 
 
-def test_members_that_send_no_sync_group_in_time_are_removed_and_others_must_rejoin(bench: Bench) -> None:
+def test_members_that_do_not_sync_in_time_are_removed_and_other_members_must_rejoin(bench: Bench) -> None:
     first, second = completing(bench, session_ms=600_000, rebalance_ms=20_000)
     at_ms = bench.now_ms
     waiting = bench.sync(second, 1)

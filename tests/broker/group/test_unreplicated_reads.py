@@ -77,7 +77,7 @@ class Coordinator:
         return None if offset is None else offset.offset
 
 
-def test_offset_reads_see_changes_below_the_high_watermark_and_read_no_records() -> None:
+def test_offset_fetch_returns_only_replicated_commits_and_reads_no_log_records() -> None:
     log = Log()
     first = Coordinator(log)
     first.store("a", 5)
@@ -104,7 +104,7 @@ def test_offset_reads_see_changes_below_the_high_watermark_and_read_no_records()
     assert log.reads == 2
 
 
-def test_queue_of_changes_is_bounded_by_the_changes_that_are_not_replicated() -> None:
+def test_number_of_queued_offset_commits_is_bounded_if_commits_are_replicated() -> None:
     coordinator = Coordinator(Log())
     [followed] = coordinator.committed._partitions.values()
     for offset in range(10 * MAX_QUEUED):
@@ -117,7 +117,7 @@ def test_queue_of_changes_is_bounded_by_the_changes_that_are_not_replicated() ->
     assert len(followed.queued) == 10 * MAX_QUEUED + 1
 
 
-def test_coordinator_before_kip_848_answers_reads_without_following_the_log() -> None:
+def test_old_group_coordinator_does_not_track_which_offset_commits_are_replicated() -> None:
     coordinator = Coordinator(Log(), is_new_coordinator=False)
     coordinator.store("a", 5)
     assert not coordinator.committed.is_behind("a") and list(coordinator.committed.names()) == []
@@ -139,7 +139,7 @@ def state(loaded: Loaded) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_replicated_state_equals_a_replay_of_the_log_up_to_the_high_watermark(seed: int) -> None:
+def test_replicated_group_state_equals_a_replay_of_the_log_to_the_high_watermark(seed: int) -> None:
     random, bench = Random(seed), TransactionBench(newer=True)
     groups = [ConsumerGroup(bench, 0) for _ in range(3)]
     index = groups[0].index

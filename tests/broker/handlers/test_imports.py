@@ -100,6 +100,6 @@ def test_broker_imports_a_handler_module_only_for_the_first_request_of_its_api()
         assert broker.handlers() == {"api_versions", "metadata"}
 
 
-def test_first_cluster_of_the_test_api_imports_only_the_handlers_of_consumer_groups() -> None:
+def test_starting_the_first_test_cluster_imports_only_consumer_group_handlers() -> None:
     run = subprocess.run([sys.executable, "-c", TEST_API], capture_output=True, text=True, check=True)
     assert names_in(run.stdout) == OF_CONSUMER_GROUPS

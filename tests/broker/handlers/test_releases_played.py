@@ -38,7 +38,7 @@ def test_each_handler_module_registers_the_api_that_the_module_is_named_after() 
 @pytest.mark.parametrize(
     ("release", "produce", "fetch"), [("0.9", (0, 1), (0, 1)), ("0.10.2", (0, 2), (0, 3)), ("3.9", (0, 11), (0, 17))]
 )
-def test_releases_before_4_offer_old_produce_and_fetch_versions(
+def test_emulated_kafka_before_4_0_offers_old_produce_and_fetch_versions(
     release: str, produce: tuple[int, int], fetch: tuple[int, int]
 ) -> None:
     apis = Cluster(1, release_name=release).apis
@@ -46,14 +46,14 @@ def test_releases_before_4_offer_old_produce_and_fetch_versions(
 
 
 @pytest.mark.rule("W-3")
-def test_releases_from_4_on_offer_produce_0_but_accept_only_version_3_and_later() -> None:
+def test_emulated_kafka_from_4_0_on_offers_produce_v0_but_accepts_only_v3_and_later() -> None:
     registrations = {release: Cluster(1, release_name=release).apis[0] for release in ("3.9", "4.0", "4.2")}
     versions = {release: (r.min_version, r.first_accepted, r.max_version) for release, r in registrations.items()}
     assert versions == {"3.9": (0, 0, 11), "4.0": (0, 3, 12), "4.2": (0, 3, 13)}
 
 
 @pytest.mark.rule("F-36")
-def test_release_4_offers_no_fetch_version_below_4() -> None:
+def test_emulated_kafka_4_0_offers_no_fetch_version_below_4() -> None:
     assert Cluster(1, release_name="4.0").apis[1].min_version == 4
 
 

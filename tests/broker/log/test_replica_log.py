@@ -67,7 +67,7 @@ def test_log_read_starts_at_a_whole_batch_and_may_end_in_the_middle_of_a_batch()
 
 
 @pytest.mark.rule("F-7", "F-10")
-def test_log_read_returns_a_batch_above_its_limit_only_with_at_least_one_true() -> None:
+def test_log_read_returns_a_batch_above_its_limit_only_if_at_least_one_is_true() -> None:
     log, sizes = three_batches()
     for limit in (0, 1, sizes[0] - 1):
         assert read(log, 0, limit) == log.read_all()[: sizes[0]]

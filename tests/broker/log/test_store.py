@@ -70,7 +70,7 @@ def test_partition_moves_from_memory_to_a_file_only_above_64_kib() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 10_000, 200_000, 1_000_000, 3_333_333])
-def test_store_uses_at_most_its_memory_budget_and_writes_the_rest_to_temporary_files(limit: int) -> None:
+def test_log_stores_use_at_most_their_memory_budget_and_write_the_rest_to_files(limit: int) -> None:
     budget = MemoryBudget(limit)
     stores = [Store(budget) for _ in range(5)]
     seen: set[files.SegmentFile] = set()
@@ -185,7 +185,7 @@ def test_bytes_of_a_dropped_segment_stay_readable_until_their_file_range_is_rele
     assert budget.used_bytes <= held - 300_000
 
 
-def test_store_frees_old_segments_as_soon_as_no_reader_needs_them() -> None:
+def test_log_store_frees_segments_when_all_replicas_that_share_it_have_passed_them() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     first, second = store.add_reader(), store.add_reader()
     store.reader_needs(first, 0)
@@ -229,7 +229,9 @@ def test_append_can_be_retried_after_creation_of_its_segment_file_has_failed(tmp
     assert list(folder.iterdir()) == []
 
 
-def test_store_writes_the_rest_of_a_batch_after_a_partial_write_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_store_writes_the_rest_of_a_batch_after_a_partial_write_by_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     store = Store(MemoryBudget(0))
     real_pwrite = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: real_pwrite(fd, memoryview(data)[:7], offset))

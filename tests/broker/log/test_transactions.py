@@ -232,7 +232,7 @@ def test_producer_with_an_open_transaction_does_not_expire() -> None:
 
 
 @pytest.mark.rule("F-20")
-def test_read_of_one_batch_lists_aborted_transactions_of_about_the_next_4096_bytes() -> None:
+def test_reading_one_batch_also_lists_aborted_transactions_of_the_next_4096_bytes() -> None:
     """Kafka's `fetchUpperBoundOffset`: the index has one entry for about 4 KiB, so a short read lists transactions that begin soon after it."""
     log = new_log()
     for sequence in range(100):
@@ -254,7 +254,7 @@ def test_log_read_lists_aborted_transactions_only_of_the_segment_that_is_read() 
     assert [entry.first_offset for entry in log.aborted_transactions(0, 1)] == list(range(0, place_end, 2))
 
 
-def test_transaction_state_survives_a_restart_of_the_log() -> None:
+def test_transaction_state_of_a_log_is_restored_from_its_saved_state() -> None:
     log = new_log()
     write(log, FIRST, 0)
     end(log, FIRST, commit=False, epoch=1, coordinator_epoch=4)

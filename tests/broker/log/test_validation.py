@@ -236,7 +236,7 @@ def test_error_message_about_records_without_keys_lists_the_first_three_records(
         (Compression.GZIP, "lz4", "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=1 bytes)"),
     ],
 )
-def test_error_message_about_a_log_append_time_describes_the_record_as_kafka_does(
+def test_error_for_log_append_time_set_by_a_producer_shows_the_record_as_kafka_does(
     codec: Compression, compression_type: str, described: str
 ) -> None:
     data = build_batch([NewRecord(b"v", None, 7)], compression=codec, attributes=0x08)

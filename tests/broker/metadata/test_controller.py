@@ -105,7 +105,7 @@ def test_recreated_topic_gets_a_different_topic_id() -> None:
     assert bench.controller.image.topic_by_id(first) is None
 
 
-def test_invalid_topics_are_rejected_with_the_error_codes_of_create_topics() -> None:
+def test_controller_rejects_invalid_topics_with_the_error_codes_of_create_topics() -> None:
     bench = Bench()
     bench.topic("t")
     refused(ErrorCode.TOPIC_ALREADY_EXISTS, bench, "t")

@@ -337,7 +337,7 @@ def test_connections_without_an_idle_limit_have_no_timer(monkeypatch: pytest.Mon
 
 
 @pytest.mark.rule("W-8")
-def test_exception_in_a_request_closes_the_connection_and_is_logged(
+def test_internal_error_outside_a_handler_closes_the_connection_and_is_logged(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing(*_: object) -> None:

@@ -180,7 +180,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_refused_client_is_logged_again_once_its_address_is_no_longer_remembered(
+def test_refused_client_is_logged_again_after_refusals_of_enough_other_clients(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -197,7 +197,7 @@ def test_long_client_names_are_shortened_in_the_log(cluster: VirtualCluster, lin
     assert len(line) < 300
 
 
-def test_client_that_sends_only_supported_requests_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
+def test_supported_requests_of_a_client_cause_no_log_line(cluster: VirtualCluster, lines: Lines) -> None:
     client = cluster.connect()
     client.ask(MetadataRequest([]), 9)
     client.ask(InitProducerIdRequest(None), 4)
@@ -214,7 +214,7 @@ def test_log_line_about_an_unsupported_api_version_contains_the_supported_range(
     assert "with release 2.8 only v0 to v11 are served" in line
 
 
-def test_refused_socket_connection_is_logged_with_the_client_port(lines: Lines) -> None:
+def test_refused_tls_connection_is_logged_with_the_port_of_the_client(lines: Lines) -> None:
     with running_cluster() as cluster:
         host, port = cluster.bootstrap.split(":")
         with suppress(OSError), socket.create_connection((host, int(port)), 10) as plain:
@@ -281,7 +281,9 @@ def test_coordinator_lookups_without_a_join_are_not_logged_if_kip_848_is_enabled
     assert lines() == []
 
 
-def test_client_that_joins_its_group_in_time_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
+def test_nothing_is_logged_if_a_client_joins_2_s_after_its_coordinator_lookups(
+    cluster: VirtualCluster, lines: Lines
+) -> None:
     client = cluster.connect(client_id="me")
     for _ in range(4):
         search(client, "orders")
@@ -296,7 +298,7 @@ def test_client_that_joins_its_group_in_time_is_not_logged(cluster: VirtualClust
     assert lines() == []
 
 
-def test_classic_member_that_joins_while_its_coordinator_loads_is_not_logged(lines: Lines) -> None:
+def test_nothing_is_logged_if_a_group_member_retries_while_its_coordinator_loads(lines: Lines) -> None:
     cluster = VirtualCluster(2, {"kafkaproto.group.load.ms": "60000"}, clock=None)
     join = JoinGroupRequest("orders", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
     member = cluster.connect(cluster.state.coordinator_of("orders"), client_id="me")
@@ -308,7 +310,7 @@ def test_classic_member_that_joins_while_its_coordinator_loads_is_not_logged(lin
     assert lines() == []
 
 
-def test_client_that_looks_up_a_coordinator_only_every_1500_ms_is_not_logged(
+def test_nothing_is_logged_for_coordinator_lookups_at_intervals_of_1500_ms(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="monitor")

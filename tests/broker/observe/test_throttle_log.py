@@ -140,7 +140,7 @@ def test_throttle_log_releases_the_memory_of_quota_entities_after_one_second(
             log.note(by_rule(seen, 10**6 + number, 10 * number))
 
 
-def test_second_throttle_within_a_second_is_not_logged_for_any_of_1500_rules(
+def test_each_of_1500_forced_throttle_rules_is_logged_only_once_in_a_second(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")

@@ -229,7 +229,7 @@ def test_method_explain_reports_a_batch_above_quota_if_the_broker_writes_to_disk
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_quota_rate_is_measured_over_at_most_the_time_longest_window_ms_returns(
+def test_function_longest_window_ms_returns_an_upper_limit_of_the_rate_window(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -240,7 +240,7 @@ def test_quota_rate_is_measured_over_at_most_the_time_longest_window_ms_returns(
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_quota_rate_can_be_measured_over_exactly_the_time_longest_window_ms_returns(samples: int) -> None:
+def test_function_longest_window_ms_returns_a_length_that_a_rate_window_can_reach(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

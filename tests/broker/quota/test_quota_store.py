@@ -156,7 +156,7 @@ def test_ip_quotas_accept_short_ipv4_and_bracketed_ipv6_but_no_malformed_address
 
 
 @pytest.mark.rule("Q-20")
-def test_byte_rate_quota_of_5_0000005_is_accepted_and_5_00001_is_rejected() -> None:
+def test_byte_rate_quota_may_exceed_an_integer_by_0_0000005_but_not_by_0_00001() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
@@ -164,7 +164,7 @@ def test_byte_rate_quota_of_5_0000005_is_accepted_and_5_00001_is_rejected() -> N
 
 @pytest.mark.rule("Q-20")
 @pytest.mark.parametrize("keys", [(REQUEST, "connection_creation_rate"), ("connection_creation_rate", REQUEST)])
-def test_error_message_about_invalid_quotas_names_the_first_key_of_a_java_hash_map(keys: tuple[str, str]) -> None:
+def test_error_for_two_invalid_quota_keys_names_the_key_first_in_a_java_hash_map(keys: tuple[str, str]) -> None:
     [result] = ClientQuotaStore().alter([QuotaAlteration(ALICE, [QuotaOp(key, 0.0) for key in keys])], False)
     assert result.error_message == "Invalid configuration key connection_creation_rate"
 
@@ -193,7 +193,7 @@ def test_quota_entity_repeated_in_a_request_gets_one_result_with_invalid_request
 
 
 @pytest.mark.rule("Q-20")
-def test_byte_rate_quota_of_5_0000009_is_accepted_and_4_9999999_is_rejected() -> None:
+def test_byte_rate_quota_just_below_an_integer_or_of_2_to_the_64_is_rejected() -> None:
     store = ClientQuotaStore()
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (5.0000009, 4.9999999, 5.1)] == [0, 42, 42]
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (2.0**63, 2.0**64)] == [0, 42]
@@ -340,7 +340,7 @@ def test_contradictory_describe_client_quotas_filter_is_rejected(components: lis
 
 
 @pytest.mark.rule("D9b")
-def test_default_and_override_producer_quotas_in_settings_create_client_id_quotas() -> None:
+def test_settings_quota_producer_default_and_override_set_quotas_of_client_ids() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,

@@ -32,7 +32,7 @@ class Writer:
         self.cluster.run()
 
 
-def test_coordinator_reads_its_records_and_tombstones_in_order() -> None:
+def test_coordinator_log_returns_written_records_and_tombstones_in_order() -> None:
     writer = Writer()
     writer.write((b"a", b"1"), (b"b", b"2"))
     writer.write((b"a", None))

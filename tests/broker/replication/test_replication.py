@@ -441,7 +441,7 @@ def test_partition_whose_only_replica_is_stopped_has_no_leader_until_it_restarts
     assert replica(cluster, 0).log.log_end_offset == 1
 
 
-def test_setting_kafkaproto_replica_delay_ms_delays_responses_to_acks_all_produces() -> None:
+def test_acks_all_response_is_delayed_by_the_setting_kafkaproto_replica_delay_ms() -> None:
     cluster = three(**{"kafkaproto.replica.delay.ms": "250"})
     client = cluster.connect()
     begun = cluster.now_ms
@@ -450,7 +450,7 @@ def test_setting_kafkaproto_replica_delay_ms_delays_responses_to_acks_all_produc
     assert client.answers[0].at_ms == begun + 250
 
 
-def test_replication_copies_no_bytes_between_replicas() -> None:
+def test_replicas_of_a_partition_share_the_same_record_bytes_in_memory() -> None:
     cluster = three()
     used = cluster.state.budget.used_bytes
     cluster.connect().ask(produce("t", batch_of_bytes(40_000), acks=-1), 9)

@@ -21,7 +21,7 @@ def cluster() -> VirtualCluster:
 
 
 @pytest.mark.rule("T-1", "D9b")
-def test_releases_before_2_0_delay_throttled_responses() -> None:
+def test_only_emulated_releases_before_2_0_delay_throttled_responses() -> None:
     assert [r for r in RELEASES if delays_responses(r)] == [r for r in RELEASES if r.startswith(("0.", "1."))]
     assert delays_responses("1.1") and not delays_responses("2.0")
 
@@ -76,7 +76,7 @@ def test_emulated_kafka_1_1_returns_records_of_a_throttled_fetch_after_the_throt
 
 
 @pytest.mark.rule("D9b")
-def test_old_release_delays_a_response_by_byte_throttle_plus_request_time_throttle(cluster: VirtualCluster) -> None:
+def test_emulated_kafka_1_1_delays_a_response_by_byte_plus_request_time_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
     cluster.state.request_cost_ms["Produce"] = (
         110.0  # 11 percent of a second, 10 of which are free: 1 s over the window

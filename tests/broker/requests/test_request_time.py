@@ -166,7 +166,7 @@ def test_fetch_that_waits_4_s_is_charged_only_its_60_ms_of_processing_time(bench
 
 @pytest.mark.rule("Q-15")
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.INVALID_REQUEST), RuntimeError("a bug")])
-def test_requests_that_fail_are_charged_request_time(bench: Bench, error: Exception) -> None:
+def test_failed_requests_are_also_charged_to_the_request_time_quota(bench: Bench, error: Exception) -> None:
     def fail(handler: Callable[..., Any], context: Exchange, request: Any) -> Any:
         bench.clock.work(120)
         raise error

@@ -48,7 +48,7 @@ ERRORS = {E.NONE, E.INVALID_PRODUCER_ID_MAPPING, *(error for table in TABLE.valu
 
 @pytest.mark.rule("TX-68")
 @pytest.mark.parametrize("api", list(LATEST))
-def test_each_api_version_replaces_transaction_errors_as_kafka_3_9_and_4_2_do(api: ApiKey) -> None:
+def test_old_versions_of_each_api_replace_the_same_transaction_errors_as_in_kafka(api: ApiKey) -> None:
     for error in ERRORS:
         first, instead = REPLACED.get((api, E(error)), (0, E.NONE))
         for version in range(LATEST[api] + 1):
@@ -56,7 +56,7 @@ def test_each_api_version_replaces_transaction_errors_as_kafka_3_9_and_4_2_do(ap
 
 
 @pytest.mark.rule("TX-68")
-def test_tables_of_transaction_errors_have_no_entries_that_kafka_lacks() -> None:
+def test_tables_of_replaced_transaction_errors_have_exactly_the_entries_of_kafka() -> None:
     assert {(api, error) for api, table in TABLE.items() for error in table} == set(REPLACED)
     assert {(api, error) for api, table in GROUP_TABLE.items() for error in table} == {
         (ApiKey.TXN_OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
@@ -64,7 +64,7 @@ def test_tables_of_transaction_errors_have_no_entries_that_kafka_lacks() -> None
 
 
 @pytest.mark.rule("TX-46", "TX-68")
-def test_only_txn_offset_commit_v0_and_v1_replace_a_group_coordinator_error() -> None:
+def test_only_txn_offset_commit_v0_and_v1_replace_coordinator_load_in_progress() -> None:
     loading, unavailable = E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE
     for api, latest in LATEST.items():
         for version in range(latest + 1):

@@ -137,7 +137,7 @@ def test_clock_advance_of_1500_ms_completes_five_pipelined_300_ms_fetches_in_tur
         assert [s.at_ms - begun_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
 
 
-def test_event_loop_timer_is_rescheduled_only_for_a_deadline_before_all_others(
+def test_event_loop_timer_is_rescheduled_only_if_a_new_deadline_is_the_earliest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def delays() -> list[float]:

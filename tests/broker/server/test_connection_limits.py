@@ -90,7 +90,7 @@ async def test_broker_stop_closes_a_connection_waiting_because_max_connections_i
 
 
 @pytest.mark.rule("W-12")
-async def test_disconnected_client_in_the_max_connections_queue_does_not_block_the_next() -> None:
+async def test_disconnected_client_in_max_connections_queue_does_not_block_the_next_client() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         gone = await connect(cluster)

@@ -281,7 +281,7 @@ async def work(client: RawClient, rounds: int) -> None:
 
 
 @pytest.mark.rule("W-8")
-async def test_client_can_produce_within_24_mib_memory_while_50_others_send_random_bytes() -> None:
+async def test_client_can_produce_with_24_mib_memory_while_50_clients_send_random_bytes() -> None:
     async with serving(topics={"t": 1}) as (cluster, client):
         await be_hostile(cluster, random.Random(1), 20)
         await work_and_be_hostile(cluster, client)
@@ -341,7 +341,7 @@ async def hostility(address: str) -> int:
 
 
 @pytest.mark.rule("W-8")
-async def test_internal_error_in_a_request_closes_only_the_connection_of_that_request(
+async def test_internal_error_outside_a_handler_closes_only_the_connection_of_its_request(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     errors_expected.append("a request failed")

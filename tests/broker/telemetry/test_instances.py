@@ -152,7 +152,7 @@ def test_oldest_stored_telemetry_pushes_are_dropped_if_count_or_size_is_too_larg
 
 
 @pytest.mark.rule("AD-17")
-def test_cluster_methods_change_telemetry_subscriptions_and_return_pushes() -> None:
+def test_method_alter_client_metrics_sets_and_deletes_settings_of_a_subscription() -> None:
     with cluster(config=ENABLED) as kafka:
         kafka.alter_client_metrics("all", metrics="a.", interval_ms=1000, match="client_id=x")
         kafka.alter_client_metrics("all", match=None)

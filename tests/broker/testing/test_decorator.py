@@ -40,7 +40,7 @@ async def produced_in_loop(value: str, kafka: AsyncTestCluster) -> list[bytes | 
     return values(kafka)
 
 
-async def test_each_call_of_a_decorated_function_gets_a_new_cluster() -> None:
+async def test_each_call_of_a_function_with_the_cluster_decorator_gets_a_new_cluster() -> None:
     for value in ("a", "b"):
         assert produced(value) == [value.encode()]
         assert await produced_async(value) == [value.encode()]
@@ -50,7 +50,7 @@ async def test_each_call_of_a_decorated_function_gets_a_new_cluster() -> None:
 
 
 @cluster()
-def test_decorated_test_function_can_use_pytest_fixtures(kafka: TestCluster, tmp_path: Any) -> None:
+def test_function_with_the_cluster_decorator_can_use_pytest_fixtures(kafka: TestCluster, tmp_path: Any) -> None:
     assert kafka.topics() == {}
     assert tmp_path.is_dir()
 
@@ -59,11 +59,11 @@ class Decorated(unittest.TestCase):
     """A class with a decorated method, as in unittest."""
 
     @cluster(topics={"orders": 1})
-    def test_decorated_method_gets_a_cluster(self, kafka: TestCluster) -> None:
+    def test_method_with_the_cluster_decorator_gets_a_cluster(self, kafka: TestCluster) -> None:
         assert kafka.topics() == {"orders": 1}
 
 
-def test_error_for_decorating_a_class_or_generator_suggests_an_alternative() -> None:
+def test_error_for_cluster_decorator_on_a_class_or_generator_suggests_alternative() -> None:
     with pytest.raises(TypeError, match="decorate each test method"):
         cluster()(Decorated)
     with pytest.raises(TypeError, match="with cluster"):
@@ -91,7 +91,7 @@ def without(**named: object) -> dict[str, object]:
     return named
 
 
-def test_decorated_function_gets_the_cluster_in_place_of_its_kafka_parameter() -> None:
+def test_function_with_cluster_decorator_gets_the_cluster_as_its_kafka_parameter() -> None:
     assert by_position(1) == (1, True, 0)
     assert by_position(1, 2) == (1, True, 2)
     assert by_position(1, second=2) == (1, True, 2)
@@ -101,7 +101,7 @@ def test_decorated_function_gets_the_cluster_in_place_of_its_kafka_parameter() -
     assert without(kafka=3) == {"kafka": 3}
 
 
-def test_decorated_function_called_with_wrong_arguments_raises_type_error() -> None:
+def test_function_with_the_cluster_decorator_raises_type_error_on_wrong_arguments() -> None:
     with pytest.raises(
         TypeError, match=r"in_the_middle\(\) gets its cluster from the decorator; call it without kafka="
     ):

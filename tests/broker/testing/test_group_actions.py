@@ -256,7 +256,7 @@ def test_move_coordinator_loads_the_group_and_the_old_coordinator_rejects_reques
         assert c.move_coordinator("readers", 1 - old).coordinator == 1 - old
 
 
-def test_move_coordinator_raises_timeout_error_if_the_group_is_not_loaded_in_time() -> None:
+def test_method_move_coordinator_raises_timeout_error_if_the_group_loads_too_slowly() -> None:
     with cluster(brokers=2, clock="manual", config={"kafkaproto.group.load.ms": 500}, **NEW) as c:
         beat(c, "A", 0, [])
         c.clock.advance(500)

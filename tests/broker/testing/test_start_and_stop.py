@@ -376,7 +376,7 @@ def test_condition_function_of_wait_for_cannot_stop_the_cluster_or_advance_its_c
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_raises_if_10_checks_of_its_condition_each_add_a_record() -> None:
+def test_method_wait_for_raises_an_error_if_each_of_10_checks_changes_the_cluster() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks") as caught:
             c.wait_for(lambda _: c.produce("orders", ["a"]) and None)
@@ -386,7 +386,7 @@ def test_method_wait_for_raises_if_10_checks_of_its_condition_each_add_a_record(
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_checks_again_after_a_false_check_that_added_a_record() -> None:
+def test_method_wait_for_checks_its_condition_again_if_the_check_adds_a_record() -> None:
     with cluster(topics={"orders": 1}) as c:
         assert c.wait_for(lambda _: c.produce("orders", ["a"])) == [(0, 0)]
         assert c.wait_for(lambda _: len(c.records("orders")) > 2 or (c.produce("orders", ["b"]) and None)) is True
@@ -394,7 +394,7 @@ def test_method_wait_for_checks_again_after_a_false_check_that_added_a_record() 
 
 
 @pytest.mark.timeout(20)
-def test_async_wait_for_raises_if_10_checks_of_its_condition_each_add_a_record() -> None:
+def test_async_wait_for_raises_an_error_if_each_of_10_checks_changes_the_cluster() -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks"):

@@ -204,7 +204,7 @@ def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated
 
 
 @pytest.mark.parametrize(("commit", "state"), [(True, "Commit"), (False, "Abort")])
-def test_fence_producer_during_completion_says_which_state_to_wait_for(commit: bool, state: str) -> None:
+def test_fence_producer_error_during_a_commit_or_abort_names_the_state_to_wait_for(commit: bool, state: str) -> None:
     config = {"kafkaproto.transaction.completion.ms": 60_000}
     with cluster(topics={"orders": 1}, config=config) as c:
         producer, _ = begun(c)
@@ -234,7 +234,7 @@ def test_failure_of_fence_producer_after_the_method_has_returned_is_logged(
     assert any(text.startswith(begin) and reason in text for text in texts), texts
 
 
-def test_wait_for_returns_once_offsets_or_the_epoch_of_a_transaction_have_changed() -> None:
+def test_method_wait_for_can_wait_for_offsets_or_the_epoch_of_a_transaction() -> None:
     """The condition of `wait_for` may read everything that the test API shows about transactions, not only their state."""
     with cluster(topics={"orders": 2}, clock="system") as c:
         producer, _ = begun(c)

@@ -148,7 +148,7 @@ def test_coordinator_aborts_a_transaction_after_the_transaction_timeout(is_newer
 
 
 @pytest.mark.rule("TX-58")
-def test_timed_out_transaction_is_aborted_once_enough_replicas_are_in_sync_again() -> None:
+def test_timed_out_transaction_is_aborted_when_enough_replicas_are_in_sync_again() -> None:
     bench = TransactionBench({"transaction.state.log.min.isr": "3"})
     topic = bench.topic()
     producer = bench.begin(topic, timeout_ms=500)
@@ -164,7 +164,7 @@ def test_timed_out_transaction_is_aborted_once_enough_replicas_are_in_sync_again
 
 
 @pytest.mark.rule("TX-8", "TX-58")
-def test_overdue_transaction_is_aborted_at_the_next_check_after_it_is_loaded() -> None:
+def test_new_coordinator_aborts_an_overdue_transaction_at_its_next_timeout_check() -> None:
     bench = TransactionBench({"kafkaproto.transaction.load.ms": "6000"})
     start_ms = bench.now_ms()
     topic = bench.topic()

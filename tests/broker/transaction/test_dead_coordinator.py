@@ -64,7 +64,7 @@ def expected(*, newer: bool) -> dict[str, Any]:
 
 @pytest.mark.rule("TX-28", "TX-46", "TX-68")
 @pytest.mark.parametrize("newer", [False, True])
-def test_dead_transaction_coordinator_gives_producers_retriable_errors(newer: bool) -> None:
+def test_producers_get_retriable_errors_after_their_transaction_coordinator_dies(newer: bool) -> None:
     bench = TransactionBench(WITHOUT_HANDOVER, newer=newer)
     assert dict(story(bench, newer=newer)) == expected(newer=newer)
     bench.stop()
@@ -74,7 +74,7 @@ def test_dead_transaction_coordinator_gives_producers_retriable_errors(newer: bo
 @pytest.mark.timeout(180)
 @pytest.mark.rule("TX-28", "TX-46", "TX-68")
 @pytest.mark.parametrize(("real", "newer"), [(RealKafka, False), (NewerKafka, True)])
-def test_killed_transaction_coordinator_of_kafka_gives_the_same_errors(
+def test_real_kafka_gives_the_errors_of_this_broker_after_a_txn_coordinator_dies(
     real: Callable[[str], RealKafka], newer: bool
 ) -> None:
     assert as_on_kafka(real("default"), partial(story, newer=newer)) == expected(newer=newer)

@@ -86,7 +86,7 @@ def test_damaged_transaction_record_is_logged_and_other_transactions_are_loaded(
 
 @pytest.mark.rule("TX-46", "TX-68")
 @pytest.mark.parametrize(("release", "versions"), [("3.9", 5), ("4.2", 6)])
-def test_txn_offset_commit_gets_a_retriable_error_while_the_transaction_is_loaded(release: str, versions: int) -> None:
+def test_txn_offset_commit_error_is_retriable_while_the_txn_coordinator_loads(release: str, versions: int) -> None:
     bench = TransactionBench({"kafkaproto.transaction.load.ms": str(LOAD_MS)}, newer=release == "4.2")
     topic = bench.topic()
     producer = bench.begin(topic)
@@ -107,7 +107,7 @@ def test_txn_offset_commit_gets_a_retriable_error_while_the_transaction_is_loade
 
 @pytest.mark.rule("GC-9", "TX-46")
 @pytest.mark.parametrize(("release", "settings", "versions"), [("3.9", {}, 5), ("3.9", IN_JAVA, 5), ("4.2", {}, 6)])
-def test_txn_offset_commit_gets_a_retriable_error_while_the_group_is_loaded(
+def test_txn_offset_commit_error_is_retriable_while_the_group_coordinator_loads(
     release: str, settings: dict[str, str], versions: int
 ) -> None:
     bench = TransactionBench({"kafkaproto.group.load.ms": str(LOAD_MS)} | settings, newer=release == "4.2")

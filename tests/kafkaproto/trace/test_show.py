@@ -21,7 +21,9 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[i
     return status, out.splitlines(), err
 
 
-def test_trace_show_prints_one_line_per_request_and_event(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_show_command_prints_one_line_per_request_and_event(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, lines, err = shown(capsys, folder)
     assert (status, err) == (0, "")
     first, wrong, silent = [line for line in lines if ": Produce v9" in line]
@@ -33,14 +35,14 @@ def test_trace_show_prints_one_line_per_request_and_event(folder: Path, capsys: 
     assert [line for line in lines if "opened: " in line and " listener=PLAINTEXT " in line]
 
 
-def test_trace_show_filters_by_client_and_api(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_show_command_filters_entries_by_client_and_api(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(shown(capsys, folder, "--client", "b")[1]) == 2
     assert len(shown(capsys, folder, "--api", "Produce")[1]) == 3
     status, lines, err = shown(capsys, folder, "--api", "Produces")
     assert (status, lines) == (2, []) and "no such API; for example" in err
 
 
-def test_trace_show_prints_changes_of_high_watermarks_only_with_the_state_option(
+def test_trace_show_command_prints_high_watermark_changes_only_with_option_state(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not [line for line in shown(capsys, folder)[1] if "high watermark" in line]
@@ -56,7 +58,9 @@ def test_trace_show_prints_changes_of_high_watermarks_only_with_the_state_option
     assert states == [("t", 0, True, 1), ("t", 0, False, 2)]
 
 
-def test_trace_show_json_contains_request_and_response(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_show_command_with_json_prints_requests_and_responses(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, lines, _ = shown(capsys, folder, "--json")
     decoded_lines = [json.loads(line) for line in lines]
     first = next(decoded_line for decoded_line in decoded_lines if decoded_line.get("api") == "Produce")
@@ -69,7 +73,7 @@ def test_trace_show_json_contains_request_and_response(folder: Path, capsys: pyt
     )
 
 
-def test_trace_show_of_a_truncated_file_prints_its_complete_entries_and_an_error(
+def test_trace_show_command_prints_complete_entries_of_a_truncated_file_and_an_error(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "r-1.kptrace"
@@ -79,7 +83,7 @@ def test_trace_show_of_a_truncated_file_prints_its_complete_entries_and_an_error
     assert status == 1 and len(lines) == whole - 1 and "are an incomplete entry" in err and str(path) in err
 
 
-def test_trace_show_prints_entries_of_valid_files_and_an_error_for_an_invalid_file(
+def test_trace_show_command_prints_valid_files_and_an_error_for_an_invalid_file(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "s.kptrace").write_bytes(b"something else")
@@ -89,7 +93,7 @@ def test_trace_show_prints_entries_of_valid_files_and_an_error_for_an_invalid_fi
     assert (status, lines) == (2, []) and "contains no trace" in err
 
 
-def test_trace_show_prints_cannot_be_read_for_a_frame_that_cannot_be_decoded(
+def test_trace_show_command_prints_cannot_be_read_for_an_undecodable_frame(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damaged = Exchange(1, 0, 1, 0, 0, 0, 0, 0, 0, True, False, False, 3, 0, b"\x00\x00\x00", b"", (), ())
@@ -100,7 +104,7 @@ def test_trace_show_prints_cannot_be_read_for_a_frame_that_cannot_be_decoded(
     assert "problem" in json.loads(shown(capsys, path, "--json")[1][0])
 
 
-def test_trace_show_reads_api_versions_response_with_unsupported_version_as_v0(
+def test_trace_show_command_decodes_an_unsupported_version_error_response_as_v0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The response is shown as version 0, whatever version was requested (KIP-511); of a request in an unknown version only the header is shown."""

@@ -249,19 +249,19 @@ MIXED = (
 ABORTED = [AbortedTransaction(8, 10), AbortedTransaction(7, 0)]
 
 
-def test_read_committed_returns_only_records_of_committed_transactions() -> None:
+def test_spark_kafka_py_with_read_committed_returns_only_committed_records() -> None:
     committed = made(kafka__isolation__level="read_committed")
     assert read(Scripted(committed, data(*MIXED, aborted=ABORTED)), committed, 15) == [2, 3, 4, 5, 7, 8, 14]
 
 
-def test_read_uncommitted_returns_aborted_records_but_no_transaction_markers() -> None:
+def test_spark_kafka_py_with_read_uncommitted_returns_aborted_records_but_no_markers() -> None:
     uncommitted = made()
     assert read(Scripted(uncommitted, data(*MIXED, aborted=None)), uncommitted, 15) == [
         *range(6), 7, 8, 10, 12, 14,
     ]  # fmt: skip
 
 
-def test_read_committed_skips_aborted_records_whose_marker_is_in_a_later_response() -> None:
+def test_spark_kafka_py_skips_aborted_records_whose_marker_is_in_a_later_response() -> None:
     committed = made(kafka__isolation__level="read_committed")
     answers = (
         data(sent(0, 3, 7), aborted=[AbortedTransaction(7, 0)]),

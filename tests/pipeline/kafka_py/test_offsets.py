@@ -33,7 +33,7 @@ def test_spark_kafka_py_offsets_written_as_json_are_read_back_unchanged(offsets:
 
 
 @pytest.mark.parametrize("wrong", [[], 1, {"t": 1}, {"t": {"x": 1}}, {"t": {"-1": 1}}, {"t": {"0": True}}])
-def test_invalid_json_offsets_are_rejected(wrong: object) -> None:
+def test_spark_offsets_in_json_of_a_wrong_structure_are_rejected(wrong: object) -> None:
     with pytest.raises((ValueError, TypeError, AttributeError)):
         from_json(wrong)
 
@@ -82,7 +82,7 @@ def test_large_offset_ranges_are_split_until_their_number_reaches_min_partitions
     assert [r.size for r in split(ranges(1, 1000), 2, None)] == [1, 1000]
 
 
-def test_offset_ranges_are_split_at_max_records_per_partition() -> None:
+def test_offset_ranges_are_split_into_parts_of_at_most_max_records_per_partition() -> None:
     assert [r.size for r in split(ranges(10, 3), None, 4)] == [3, 3, 4, 3]
     assert [r.size for r in split(ranges(10), 5, 4)] == [1, 2, 1, 2, 2, 2]
 

@@ -26,7 +26,7 @@ def named(options: dict[str, str]) -> dict[str, str]:
     return {name.replace("__", "."): value for name, value in options.items()}
 
 
-def test_source_options_have_the_same_default_values_as_in_the_spark_connector() -> None:
+def test_spark_kafka_py_source_options_have_the_defaults_of_the_spark_connector() -> None:
     batch, stream = source(), source(streaming=True)
     assert (batch.start.everywhere, batch.end.everywhere) == (EARLIEST, LATEST)
     assert stream.start.everywhere == LATEST
@@ -36,7 +36,7 @@ def test_source_options_have_the_same_default_values_as_in_the_spark_connector()
     assert (batch.fetch_max_bytes, batch.partition_max_bytes) == (50 << 20, 1 << 20)
 
 
-def test_source_options_are_case_insensitive() -> None:
+def test_spark_source_options_are_case_insensitive() -> None:
     made = source(
         STARTINGOFFSETS='{"t": {"0": 3, "1": -2}}',
         endingOffsets='{"t": {"0": 9, "1": -1}}',
@@ -59,14 +59,14 @@ def test_source_options_are_case_insensitive() -> None:
     assert pickle.loads(pickle.dumps(made)) == made
 
 
-def test_source_topics_can_be_set_by_option_subscribe_or_subscribepattern_or_assign() -> None:
+def test_spark_source_topics_can_be_set_by_subscribe_or_subscribepattern_or_assign() -> None:
     assert source(subscribe="a, b,a").topics == ("a", "b")
     assert source_settings({**SERVERS, "subscribePattern": "t.*"}, streaming=False).pattern == "t.*"
     assigned = source_settings({**SERVERS, "assign": '{"t": [2, 0], "a": [1]}'}, streaming=False).assigned
     assert assigned == (("a", 1), ("t", 0), ("t", 2))
 
 
-def test_timestamp_options_take_precedence_over_offset_options() -> None:
+def test_spark_timestamp_options_take_precedence_over_offset_options() -> None:
     each = '{"t": {"0": 5}}'
     made = source(startingTimestamp="1000", startingOffsetsByTimestamp=each, startingOffsets=each)
     assert (made.start.name, made.start.timestamp) == ("startingTimestamp", 1000)
@@ -130,21 +130,19 @@ def test_spark_kafka_py_error_for_an_invalid_source_option_contains_the_option_n
         ("groupidprefixes", "groupIdPrefix"),
     ],
 )
-def test_error_for_an_unknown_option_suggests_the_nearest_option_as_spelled_in_spark(
-    given: str, suggested: str
-) -> None:
+def test_spark_kafka_py_error_for_an_unknown_option_suggests_the_nearest_option(given: str, suggested: str) -> None:
     with pytest.raises(OptionError) as caught:
         source(**{given: "x"})
     assert str(caught.value) == f'option {given}: is not known; did you mean "{suggested}"?'
 
 
 @pytest.mark.parametrize("given", ["kafka.session.timeout.ms", "kafka.auto.offset.reset", "path"])
-def test_error_for_an_unknown_option_without_a_near_match_lists_all_options(given: str) -> None:
+def test_spark_kafka_py_error_for_an_option_unlike_known_options_lists_all_options(given: str) -> None:
     with pytest.raises(OptionError, match=r"is not known; known are assign, endingOffsets, .*, subscribePattern$"):
         source(**{given: "x"})
 
 
-def test_sink_option_on_a_source_or_source_option_on_a_sink_is_rejected() -> None:
+def test_spark_kafka_py_rejects_write_options_on_reads_and_read_options_on_writes() -> None:
     with pytest.raises(OptionError, match=r"^option kafka\.acks: is an option of writes only$"):
         source(kafka__acks="all")
     with pytest.raises(OptionError, match=r"^option startingoffsets: is an option of reads only$"):
@@ -163,7 +161,7 @@ def test_sink_option_on_a_source_or_source_option_on_a_sink_is_rejected() -> Non
         ("password", "secret", "password"),
     ],
 )
-def test_java_key_store_options_are_rejected_whatever_the_security_protocol(
+def test_spark_kafka_py_rejects_java_key_store_options_with_every_security_protocol(
     protocol: str | None, store: str, setting: str, value: str, named: str
 ) -> None:
     login = {"kafka__sasl__mechanism": "PLAIN", "kafka__sasl__jaas__config": JAAS}
@@ -174,7 +172,7 @@ def test_java_key_store_options_are_rejected_whatever_the_security_protocol(
     assert "secret" not in str(caught.value)
 
 
-def test_source_without_topics_is_rejected() -> None:
+def test_spark_source_without_topics_is_rejected() -> None:
     with pytest.raises(
         OptionError,
         match=r"subscribe, subscribePattern, assign: exactly one of these options must be given \(got none\)",
@@ -188,7 +186,7 @@ def test_options_for_ending_offsets_are_rejected_in_a_streaming_query(name: str)
         source(streaming=True, **{name: '{"t": {"0": 5}}' if "Offsets" in name else "5"})
 
 
-def test_sink_is_idempotent_by_default_but_not_with_acks_1() -> None:
+def test_spark_sink_is_idempotent_by_default_but_not_with_acks_1() -> None:
     made = sink_settings({**SERVERS, "topic": "out"})
     assert (made.topic, made.acks, made.idempotent, made.compression) == ("out", -1, True, Compression.NONE)
     made = sink_settings({**SERVERS, "kafka.acks": "1", "kafka.compression.type": "lz4"})

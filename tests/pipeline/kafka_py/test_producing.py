@@ -31,7 +31,7 @@ def record(i: int, key: bytes | None = None) -> NewRecord:
     return NewRecord(b"v%d" % i, key, 1000 + i, [("h", b"%d" % i)])
 
 
-def test_sink_writes_records_with_key_value_timestamp_and_headers(kafka: TestCluster) -> None:
+def test_spark_sink_writes_records_with_key_value_timestamp_and_headers(kafka: TestCluster) -> None:
     with closing(producer(kafka, batch__size="500", compression__type="zstd")) as made:
         for i in range(100):
             made.send("t", i % 4, record(i, b"k"))
@@ -42,7 +42,7 @@ def test_sink_writes_records_with_key_value_timestamp_and_headers(kafka: TestClu
     ]
 
 
-def test_sink_spreads_records_without_a_key_over_partitions(kafka: TestCluster) -> None:
+def test_spark_sink_spreads_records_without_a_key_over_partitions(kafka: TestCluster) -> None:
     with closing(producer(kafka, batch__size="200")) as made:
         for i in range(300):
             made.send("t", None, record(i))
@@ -52,7 +52,7 @@ def test_sink_spreads_records_without_a_key_over_partitions(kafka: TestCluster) 
 
 
 @pytest.mark.rule("P-22")
-def test_sink_writes_no_duplicates_when_a_leader_changes(kafka: TestCluster) -> None:
+def test_spark_sink_writes_no_duplicates_when_a_leader_changes(kafka: TestCluster) -> None:
     with closing(producer(kafka, batch__size="200")) as made:
         for i in range(90):
             made.send("t", 0, record(i))
@@ -84,7 +84,7 @@ def test_broker_stores_a_batch_once_if_the_sink_resends_it_after_a_request_timeo
     assert [r.value for r in kafka.records("t", 0)] == [b"v0", b"v1", b"v2"]
 
 
-def test_sink_raises_an_error_for_a_missing_partition_and_for_a_too_large_record(kafka: TestCluster) -> None:
+def test_spark_sink_raises_an_error_for_a_missing_partition_or_a_too_large_record(kafka: TestCluster) -> None:
     kafka.alter_topic("t", **{"max.message.bytes": 300})
     with closing(producer(kafka, max__request__size="1000")) as made:
         with pytest.raises(ValueError, match="topic t has partitions 0 to 3, but a row names partition 4"):
@@ -97,7 +97,7 @@ def test_sink_raises_an_error_for_a_missing_partition_and_for_a_too_large_record
     assert kafka.records("t") == []
 
 
-def test_sink_without_idempotence_requests_no_producer_id(kafka: TestCluster) -> None:
+def test_spark_sink_without_idempotence_requests_no_producer_id(kafka: TestCluster) -> None:
     with closing(producer(kafka, acks="1")) as made:
         made.send("t", 0, record(0))
         made.flush()
@@ -105,14 +105,14 @@ def test_sink_without_idempotence_requests_no_producer_id(kafka: TestCluster) ->
     assert len(kafka.records("t", 0)) == 1
 
 
-def test_sink_creates_a_missing_topic_and_writes_the_record_to_it(kafka: TestCluster) -> None:
+def test_spark_sink_creates_a_missing_topic_and_writes_the_record_to_it(kafka: TestCluster) -> None:
     with closing(producer(kafka)) as made:
         made.send("new", None, record(0))
         made.flush()
     assert [r.value for r in kafka.records("new")] == [b"v0"]
 
 
-def test_sink_raises_a_timeout_error_if_it_reaches_no_broker_within_the_api_timeout() -> None:
+def test_spark_sink_raises_timeout_error_if_it_reaches_no_broker_in_the_api_timeout() -> None:
     settings = sink_settings({"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "50"})
     with pytest.raises(TimeoutError, match=r"none of 127\.0\.0\.1:1 can be reached"):
         Producer(settings)

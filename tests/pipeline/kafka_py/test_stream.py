@@ -134,7 +134,7 @@ def test_available_now_query_from_the_latest_offsets_reads_nothing_in_spark_4_2(
 
 
 @pytest.mark.parametrize("passes_start", [False, True], ids=["before 4.2", "from 4.2 on"])
-def test_first_batch_has_no_records_of_a_partition_whose_starting_offset_is_latest(
+def test_first_micro_batch_has_no_records_of_a_partition_that_starts_at_latest(
     kafka: TestCluster, passes_start: bool
 ) -> None:
     fill(kafka, 5, 6)
@@ -147,7 +147,7 @@ def test_first_batch_has_no_records_of_a_partition_whose_starting_offset_is_late
         assert read.latestOffset(first if passes_start else None) == at(10, 7)
 
 
-def test_restart_before_the_first_batch_does_not_change_the_offsets_of_the_batch(kafka: TestCluster) -> None:
+def test_spark_stream_restarted_before_its_first_batch_keeps_the_planned_offsets(kafka: TestCluster) -> None:
     fill(kafka, 5, 6)
     options = {"startingOffsets": '{"t": {"0": -1, "1": -2}}'}
     with reader(kafka, **options) as read:
@@ -161,13 +161,13 @@ def test_restart_before_the_first_batch_does_not_change_the_offsets_of_the_batch
         assert read.latestOffset() == at(10, 11)
 
 
-def test_stream_reads_new_partitions_from_their_first_offset(kafka: TestCluster) -> None:
+def test_spark_stream_reads_new_partitions_from_their_first_offset(kafka: TestCluster) -> None:
     fill(kafka, 4, 4)
     with reader(kafka) as read:
         assert ranges(read, {"t": {"0": 2}}, at(4, 4)) == [(0, 2, 4), (1, 0, 4)]
 
 
-def test_batch_with_lost_offsets_fails_unless_fail_on_data_loss_is_false(kafka: TestCluster) -> None:
+def test_spark_micro_batch_with_lost_offsets_fails_unless_fail_on_data_loss_is_false(kafka: TestCluster) -> None:
     fill(kafka, 4, 4)
     with reader(kafka) as read:
         with pytest.raises(DataLoss, match="t-0 went back from offset 9 to offset 4"):
@@ -197,7 +197,7 @@ def start(kafka: TestCluster, **options: str) -> Offsets:
         planner.close()
 
 
-def test_query_with_a_starting_timestamp_after_all_records_fails_by_default(kafka: TestCluster) -> None:
+def test_spark_query_that_starts_at_a_time_after_all_records_fails_by_default(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     assert start(kafka, startingTimestamp=str(START_MS + 3)) == {("t", 0): 3, ("t", 1): 3}
     late = {"startingOffsetsByTimestamp": f'{{"t": {{"0": {START_MS + 8}, "1": {START_MS + 8}}}}}'}
@@ -206,7 +206,7 @@ def test_query_with_a_starting_timestamp_after_all_records_fails_by_default(kafk
     assert start(kafka, startingOffsetsByTimestampStrategy="latest", **late) == {("t", 0): 8, ("t", 1): 5}
 
 
-def test_source_repeats_list_offsets_3_times_if_an_end_offset_has_decreased(kafka: TestCluster) -> None:
+def test_spark_source_repeats_list_offsets_3_times_if_an_end_offset_has_decreased(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     planner = Planner(settings(kafka))
     assert planner.latest({("t", 0): 10}) == {("t", 0): 10, ("t", 1): 5}
@@ -216,7 +216,7 @@ def test_source_repeats_list_offsets_3_times_if_an_end_offset_has_decreased(kafk
     planner.close()
 
 
-def test_batch_query_whose_start_offset_is_after_its_end_offset_is_rejected(kafka: TestCluster) -> None:
+def test_spark_batch_query_whose_start_offset_is_after_its_end_offset_is_rejected(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     offsets = {"startingOffsets": '{"t": {"0": 2, "1": 4}}', "endingOffsets": '{"t": {"0": 9, "1": 3}}'}
     with pytest.raises(

@@ -329,7 +329,7 @@ def test_comparison_of_two_recordings_accepts_file_names_with_quotes_and_braces(
     assert names["before"].replace("'", "\\'") in versions.source and "FROM requests WHERE" in versions.source
 
 
-def test_truncated_result_table_says_that_there_are_more_rows(tables: Tables) -> None:
+def test_truncated_result_of_an_analysis_query_says_that_there_are_more_rows(tables: Tables) -> None:
     result_table = evaluate_query(Query("n", "numbers", f"SELECT id FROM range({MAX_ROWS + 5})"), tables)
     assert len(result_table.rows) == MAX_ROWS and result_table.more
 

@@ -201,7 +201,7 @@ def test_documentation_of_the_group_tables_lists_every_api_recorded_in_them() ->
     assert len(described) == len(GROUP_ROWS)
 
 
-def test_group_state_change_is_recorded_as_an_event_with_its_causes(classic: ClassicGroup) -> None:
+def test_events_table_has_a_row_with_the_causes_of_each_group_state_change(classic: ClassicGroup) -> None:
     first = classic.add("first")
     classic.sync({first: {"t": [0]}})
     events = [json.loads(row["facts"]) for row in rows_of(classic.bench.entries, "events") if row["kind"] == "group"]

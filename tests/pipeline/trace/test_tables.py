@@ -106,7 +106,7 @@ def test_table_job_reads_only_recordings_with_new_or_grown_files(
     assert {name: data for name, data in contents(out).items() if "run=b" in name} == kept
 
 
-def test_table_job_prints_errors_for_truncated_or_invalid_files_and_reads_all_others(
+def test_table_job_prints_errors_for_damaged_trace_files_and_reads_all_other_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, entries = tmp_path / "trace", traffic()
@@ -277,7 +277,7 @@ def test_table_job_that_fails_while_writing_leaves_the_tables_unchanged(tmp_path
     assert list(build(trace, out)[0]) == ["b"] and not (out / "_staging").exists()
 
 
-def test_two_jobs_cannot_write_the_same_tables_at_the_same_time(tmp_path: Path) -> None:
+def test_two_table_jobs_cannot_write_the_same_tables_at_the_same_time(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     with Store(tmp_path / "out").locked(), pytest.raises(StoreError, match="another job is writing these tables"):
         build(tmp_path / "trace", tmp_path / "out")
@@ -303,7 +303,7 @@ def test_tables_of_a_recording_with_dot_dot_in_its_name_stay_in_the_output_folde
 
 
 @pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
-def test_table_job_returns_a_notice_for_an_invalid_recording_name_and_reads_others(tmp_path: Path, name: str) -> None:
+def test_table_job_skips_a_recording_with_an_invalid_name_and_returns_a_notice(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), name, name="x")
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
