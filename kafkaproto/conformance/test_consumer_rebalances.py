@@ -229,3 +229,20 @@ def test_subscription_to_a_missing_topic_succeeds_and_can_change_to_another_topi
     changed = group.heartbeat("A", 1, [], [later.name])
     assert group.result(changed) == (2, {later.name: [0, 1]})
     assert refusal(group.heartbeat("B", 1))[0] == UNKNOWN_MEMBER
+
+
+@pytest.mark.rule("GN-17", "GN-39")
+def test_missing_topic_of_a_subscription_is_assigned_after_it_is_created(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    name = subject.new_name()
+    assert group.enter("A", name) == (1, [])
+    topic = group.add_topic(2, name)
+    responses: list[Any] = []
+
+    def is_assigned() -> bool:
+        responses.append(group.heartbeat("A", 1))
+        return responses[-1].assignment is not None
+
+    wait_until(subject, is_assigned, f"member A is assigned the partitions of topic {name}")
+    assert group.result(responses[-1]) == (2, {topic.name: [0, 1]})
+    assert group.epochs == ("Stable", 2, 2)
