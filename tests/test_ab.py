@@ -58,7 +58,7 @@ def test_ab_benchmark_accepts_a_speed_drop_of_at_most_5_percent(now: float, miss
     assert paired("produce", [100.0] * 3, [now] * 3).missed is missed
 
 
-def test_ab_benchmark_counts_a_row_that_could_not_be_measured_as_a_missed_limit() -> None:
+def test_ab_benchmark_counts_a_failed_measurement_as_a_missed_limit() -> None:
     unmeasured = at_most("metadata", 100.0, None, 1.03, "{:.0f}", "now: ImportError: no such module")
     assert unmeasured.missed
     assert "MISSED: now: ImportError: no such module" in table([unmeasured])
@@ -152,7 +152,9 @@ def test_ab_benchmark_exits_with_status_0_if_all_measurements_improve(numbers: N
     assert command.main([]) == 0
 
 
-def test_ab_benchmark_rows_can_be_selected_by_name(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_measurements_of_the_ab_benchmark_can_be_selected_by_name(
+    numbers: Numbers, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main(["--rows", "^heartbeat|idle"]) == 0
     assert "2 rows, 0 missed" in capsys.readouterr().out
     assert command.main(["--rows", "three replicas", "--only", "race"]) == 0
@@ -200,7 +202,7 @@ def test_ab_benchmark_raises_an_error_for_a_folder_that_is_not_a_git_checkout(tm
         sides.resolve("HEAD", tmp_path)
 
 
-def test_make_ab_reports_missing_valgrind_before_it_checks_the_given_commit(tmp_path: Path) -> None:
+def test_make_target_ab_reports_missing_valgrind_before_checking_the_given_commit(tmp_path: Path) -> None:
     done = run("no-such-branch", PATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"make ab: {instructions.MISSING}\n"

@@ -67,7 +67,7 @@ def test_benchmark_report_states_a_limitation_only_if_a_limitation_is_given() ->
     assert limitation("") == ""
 
 
-def test_every_benchmark_case_has_a_unique_name() -> None:
+def test_every_codec_benchmark_has_a_unique_name() -> None:
     assert len(cases.all_cases()) == len([*cases.message_cases(), *cases.record_cases()])
 
 

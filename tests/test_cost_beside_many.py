@@ -55,7 +55,7 @@ def count(side: sides.Side, script: str, rows: Sequence[str]) -> dict[str, instr
 
 
 @pytest.mark.parametrize("api", heartbeat_rows.PREPARED)
-def test_heartbeat_instruction_count_does_not_grow_from_10_to_1000_idle_members(
+def test_instructions_per_heartbeat_do_not_grow_from_10_to_1000_idle_members(
     heartbeats: dict[str, instructions.Count], api: str
 ) -> None:
     compare(*(heartbeats[heartbeat_rows.row(api, n)] for n in HEARTBEATS))

@@ -73,7 +73,7 @@ def test_every_python_module_that_the_makefile_runs_exists() -> None:
     assert [name for name in modules if importlib.util.find_spec(name) is None] == []
 
 
-def test_make_demo_runs_without_spark_and_java_if_variable_spark_is_0() -> None:
+def test_make_target_demo_runs_without_spark_and_java_if_variable_spark_is_0() -> None:
     plan = make("-n", "demo", "SPARK=0", f"PYTHON={sys.executable}")
     assert plan.returncode == 0
     assert "kafkaproto.pipeline.demo --without-spark" in plan.stdout
@@ -111,7 +111,7 @@ def test_ci_script_runs_make_check_make_test_all_and_make_docs(tmp_path: Path) -
     assert (tmp_path / "calls").read_text().splitlines() == ["make check", "make test-all", "make docs"]
 
 
-def test_make_broker_passes_racks_and_extra_arguments_to_the_broker_command() -> None:
+def test_make_target_broker_passes_racks_and_extra_arguments_to_the_broker_command() -> None:
     from kafkaproto.broker.server.main import parser
 
     plan = make("-n", "broker", "ARGS=--port 0 -c fetch.max.bytes=2048", f"PYTHON={sys.executable}")

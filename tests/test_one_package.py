@@ -84,7 +84,7 @@ def test_kafka_cluster_fixture_imports_no_module_under_two_names(environment: di
         ("from pipeline.kafka_py.source import KafkaPy", ["kafkaproto.pipeline"]),
     ],
 )
-def test_importing_a_renamed_module_raises_an_error_that_contains_its_new_name(
+def test_error_for_importing_a_module_by_its_old_name_contains_the_new_name(
     environment: dict[str, str], statement: str, names: list[str]
 ) -> None:
     done = run(environment, "-c", f"import kafkaproto.api; {statement}")
@@ -93,7 +93,7 @@ def test_importing_a_renamed_module_raises_an_error_that_contains_its_new_name(
     assert [name for name in names if name not in last] == []
 
 
-def test_error_for_a_missing_module_in_old_package_pipeline_shows_its_new_name(
+def test_error_for_a_missing_module_in_old_package_pipeline_says_kafkaproto_pipeline(
     environment: dict[str, str],
 ) -> None:
     done = run(environment, "-m", "pipeline.nothing")

@@ -730,7 +730,7 @@ def test_pytest_output_of_a_failed_fixture_teardown_has_the_last_kafka_requests(
     )
 
 
-def test_failing_setup_shows_the_last_kafka_requests_of_a_module_scoped_cluster(outside: pytest.Pytester) -> None:
+def test_pytest_output_of_failed_setup_has_last_requests_of_module_scoped_cluster(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         REQUESTS
         + """

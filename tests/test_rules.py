@@ -52,7 +52,7 @@ def test_rule_numbers_and_titles_are_parsed_from_the_rules_page() -> None:
 
 
 @pytest.mark.parametrize(("marker", "is_fast"), [("pytest.mark.java", False), ("pytest.mark.clients", True)])
-def test_rule_check_reads_the_markers_of_test_functions_classes_and_modules(
+def test_check_of_rule_markers_reads_markers_of_functions_classes_and_modules(
     tmp_path: Path, marker: str, is_fast: bool
 ) -> None:
     folder = tmp_path / "tests"
@@ -75,7 +75,9 @@ def test_rule_check_reads_the_markers_of_test_functions_classes_and_modules(
         (proven("F-7", "D9b", "W-9"), "rule W-9 has a test: remove its line"),
     ],
 )
-def test_rule_check_reports_rules_without_tests_and_tests_of_unknown_rules(named: list[Proof], fault: str) -> None:
+def test_check_of_rule_markers_reports_untested_rules_and_tests_of_unknown_rules(
+    named: list[Proof], fault: str
+) -> None:
     (line,) = problems({"fetch.md": PAGE}, named)
     assert fault in line
 
@@ -85,7 +87,7 @@ def test_rule_number_defined_on_two_pages_is_an_error() -> None:
     assert problems(pages, proven("F-7", "D9b")) == ["docs/rules has rule F-7 2 times"]
 
 
-def test_rule_check_error_for_an_outdated_table_contains_the_command_to_rewrite_it() -> None:
+def test_error_for_an_outdated_table_of_rules_contains_the_command_to_rewrite_it() -> None:
     named = proven("F-7", "D9b")
     current = written(PAGE, named)
     assert current.startswith(PAGE) and problems({"fetch.md": current}, named) == []
@@ -94,7 +96,7 @@ def test_rule_check_error_for_an_outdated_table_contains_the_command_to_rewrite_
     assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"
 
 
-def test_rule_check_reports_unknown_rule_numbers_in_docstrings_and_comments(tmp_path: Path) -> None:
+def test_check_of_rule_numbers_reports_unknown_numbers_in_docstrings_and_comments(tmp_path: Path) -> None:
     module = tmp_path / "package" / "module.py"
     module.parent.mkdir()
     module.write_text(

@@ -87,7 +87,7 @@ def test_broker_logs_at_start_which_release_it_serves_and_how_to_stop_it(start: 
     assert "kafkaproto" in page.read_text()
 
 
-def test_start_report_says_that_kafka_4_2_share_and_streams_groups_are_not_served(start: Start) -> None:
+def test_startup_report_says_that_share_and_streams_groups_of_4_2_are_unsupported(start: Start) -> None:
     """Kafka serves share groups from 4.1 on, and streams groups from 4.2 on."""
     share_groups = "INFO not served, although Kafka 4.1 serves them: share groups"
     both = "INFO not served, although Kafka 4.2 serves them: share groups and streams groups"
@@ -96,7 +96,7 @@ def test_start_report_says_that_kafka_4_2_share_and_streams_groups_are_not_serve
     assert not [line for line in start("--release", "3.9").stop() if "not served" in line]
 
 
-def test_start_report_lists_every_address_of_every_listener(start: Start) -> None:
+def test_startup_report_lists_every_address_of_every_listener(start: Start) -> None:
     listeners = "listeners=INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0"
     advertised = "advertised.listeners=INSIDE://kafka:9094,OUTSIDE://localhost:9092"
     lines = start("-c", listeners, "-c", advertised).stop()
@@ -104,14 +104,14 @@ def test_start_report_lists_every_address_of_every_listener(start: Start) -> Non
     assert "INFO no topics; --topic NAME creates one" in lines
 
 
-def test_start_report_lists_only_20_of_23_topics_and_says_that_3_more_exist(start: Start) -> None:
+def test_startup_report_lists_only_20_of_23_topics_and_says_that_3_more_exist(start: Start) -> None:
     options = [word for i in range(23) for word in ("--topic", f"t{i}:1")]
     lines = start(*options).stop()
     assert sum(line.startswith("INFO topic t") for line in lines) == 20
     assert "INFO and 3 more topics" in lines
 
 
-def test_start_report_is_empty_at_log_level_warning(start: Start) -> None:
+def test_startup_report_is_empty_at_log_level_warning(start: Start) -> None:
     assert start("--log-level", "warning", "--topic", "orders:1").stop() == []
 
 
@@ -120,7 +120,7 @@ def test_start_report_is_empty_at_log_level_warning(start: Start) -> None:
     [(signal.SIGTERM, "a clean stop"), (signal.SIGKILL, "a process that did not stop cleanly")],
     ids=["SIGTERM", "SIGKILL"],
 )
-def test_start_report_after_a_restart_contains_the_number_of_recovered_records(
+def test_startup_report_after_a_restart_contains_the_number_of_recovered_records(
     start: Start, tmp_path: Path, number: int, stop: str
 ) -> None:
     folder = tmp_path / "data"
@@ -184,7 +184,7 @@ NO_GROUPS = (
     ],
     ids=["test", "kafka", "kafka, factor 1"],
 )
-def test_start_report_warns_if_there_are_fewer_brokers_than_offsets_topic_replicas(
+def test_startup_report_warns_if_brokers_are_fewer_than_offsets_topic_replicas(
     start: Start, arguments: tuple[str, ...], warns: bool
 ) -> None:
     """Kafka's own default needs three brokers for the offsets topic."""

@@ -245,7 +245,7 @@ def test_min_insync_replicas_of_a_broker_cannot_be_changed_while_elr_is_enabled(
 
 @pytest.mark.rule("CF-19")
 @EITHER
-def test_append_and_subtract_are_rejected_for_broker_settings_that_are_no_lists(subject: Subject, broker: str) -> None:
+def test_append_and_subtract_are_rejected_for_broker_settings_that_are_not_lists(subject: Subject, broker: str) -> None:
     for operation, name in ((APPEND, "append"), (SUBTRACT, "subtract")):
         error = altered(subject, broker, ("broker.rack", operation, "x"), ("node.id", SET, "3"))
         assert error == (INVALID_CONFIG, f"Config value {name} is not allowed for config key: broker.rack")
@@ -287,7 +287,7 @@ def test_listeners_of_a_broker_can_be_set_to_their_present_value(subject: Subjec
 
 @pytest.mark.rule("CF-20")
 @pytest.mark.releases(before="4.0")
-def test_advertised_listeners_can_only_be_set_to_their_present_value_before_4_0(subject: Subject) -> None:
+def test_before_4_0_advertised_listeners_can_be_set_only_to_their_present_value(subject: Subject) -> None:
     host, port = subject.bootstrap[0]
     assert checked(subject, "0", advertised_listeners=f"PLAINTEXT://{host}:{port}") == VALID
     reason = "Advertised listeners cannot be altered when using a Raft-based metadata quorum."

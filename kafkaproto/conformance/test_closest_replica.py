@@ -95,7 +95,7 @@ def test_every_fetch_of_a_fetch_session_returns_the_preferred_read_replica(subje
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-2", "N-8", "D2")
-def test_fetch_from_a_follower_returns_records_up_to_its_own_high_watermark(subject: Subject) -> None:
+def test_fetch_from_a_follower_returns_records_up_to_the_follower_high_watermark(subject: Subject) -> None:
     topic = scene(subject)
     at_follower = read(topic, 0, broker_id=1, rack="r2")
     assert (at_follower.preferred_read_replica, at_follower.high_watermark) == (-1, 5)

@@ -224,7 +224,7 @@ def test_append_and_subtract_are_rejected_for_all_settings_of_client_metrics(
         ),
     ],
 )
-def test_client_metrics_interval_that_is_no_int_gets_a_type_error_from_4_0_on(
+def test_client_metrics_interval_that_is_not_an_int_gets_a_type_error_from_4_0_on(
     subject: Subject, subscription: str, error: Any, padded: Any, repeated: Any, no_match: int
 ) -> None:
     assert alter(subject, subscription, (INTERVAL, SET, "abc")) == error

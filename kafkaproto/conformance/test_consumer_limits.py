@@ -51,7 +51,7 @@ def test_heartbeat_responses_contain_the_heartbeat_interval_set_at_the_broker(su
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("CF-15")
-def test_group_settings_that_are_not_set_have_the_values_of_the_broker(subject: Subject) -> None:
+def test_group_settings_that_are_not_set_default_to_the_settings_of_the_broker(subject: Subject) -> None:
     """The broker's session timeout is 3 s and its heartbeat interval 500 ms. DescribeConfigs marks both as defaults of the group."""
     values = {name.removeprefix("group."): value for name, value in settings_in_force(subject, TIMEOUTS).items()}
     assert values == {SESSION: str(SESSION_MS), HEARTBEAT: str(INTERVAL_MS)}

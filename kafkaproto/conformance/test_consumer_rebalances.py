@@ -72,7 +72,7 @@ def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_claims_moved_partitio
 
 
 @pytest.mark.rule("GN-27", "SN-31")
-def test_heartbeat_with_all_fields_gets_the_assignment_even_if_it_is_unchanged(subject: Subject) -> None:
+def test_heartbeat_with_all_fields_gets_even_an_unchanged_assignment(subject: Subject) -> None:
     """A heartbeat with all fields gets the member's unchanged assignment. A heartbeat without optional fields gets no assignment (SN-31)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
@@ -232,7 +232,7 @@ def test_subscription_to_a_missing_topic_succeeds_and_can_change_to_another_topi
 
 
 @pytest.mark.rule("GN-17", "GN-39")
-def test_missing_topic_of_a_subscription_is_assigned_after_it_is_created(subject: Subject) -> None:
+def test_subscribed_topic_that_does_not_exist_is_assigned_after_its_creation(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     name = subject.new_name()
     assert group.enter("A", name) == (1, [])

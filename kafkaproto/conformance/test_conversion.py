@@ -102,7 +102,7 @@ def drained(topic: Topic, offset: int, version: int) -> list[Record]:
 @pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("F-31", "F-34")
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_old_fetch_versions_return_converted_messages_from_the_fetch_offset_on(
+def test_fetch_versions_before_4_return_converted_messages_from_the_fetch_offset_on(
     subject: Subject, version: int, magic: int
 ) -> None:
     topic = new_topic(subject)
@@ -128,7 +128,7 @@ def cut_or_filled(converted: bytes, size: int) -> bytes:
 @pytest.mark.rule("F-35")
 @pytest.mark.parametrize("value_bytes", [0, 60, 3000])
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_down_converted_response_is_padded_or_cut_to_the_size_of_stored_batches(
+def test_down_converted_fetch_response_is_padded_or_cut_to_the_size_of_the_batches(
     subject: Subject, version: int, magic: int, value_bytes: int
 ) -> None:
     topic = new_topic(subject)

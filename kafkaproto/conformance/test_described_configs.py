@@ -167,7 +167,7 @@ def test_describe_configs_of_a_broker_returns_all_settings_with_their_read_only_
 
 
 @pytest.mark.rule("CF-25")
-def test_described_listeners_and_log_directory_of_a_broker_are_those_in_use(subject: Subject) -> None:
+def test_describe_configs_returns_the_listeners_and_log_directory_in_use(subject: Subject) -> None:
     """The addresses are those in the Metadata response, and the directory is that of DescribeLogDirs. The source is the broker's file of settings."""
     [own] = [b for b in subject.ask_once(MetadataRequest([]), 1).brokers if b.node_id == int(NODE)]
     directories = ",".join(result.log_dir for result in subject.ask_once(DescribeLogDirsRequest([]), 1).results)

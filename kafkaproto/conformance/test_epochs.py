@@ -70,7 +70,7 @@ def test_offset_for_leader_epoch_fails_at_followers_and_with_a_wrong_current_epo
 
 
 @pytest.mark.rule("E-3", "E-4", "M-6")
-def test_offset_for_leader_epoch_finds_the_end_of_each_epoch_in_a_log(subject: Subject) -> None:
+def test_offset_for_leader_epoch_returns_the_end_offset_of_each_epoch_in_a_log(subject: Subject) -> None:
     """Leadership moves four times. For each epoch, the end offset in the response is the start of the next epoch in the log.
 
     An epoch in which no record was written is not in the log.

@@ -47,7 +47,7 @@ def test_producer_that_has_used_its_last_epoch_gets_a_new_producer_id(subject: S
 
 
 @pytest.mark.rule("TX-15", "SN-61")
-def test_init_producer_id_after_the_last_epoch_gives_a_new_id_and_fences_the_old_id(subject: Subject) -> None:
+def test_init_producer_id_at_the_last_epoch_returns_a_new_id_and_fences_the_old_id(subject: Subject) -> None:
     topic, producer = new_topic(subject), exhausted(subject)
     old_id = producer.producer_id
     new_id, epoch = producer.init()

@@ -84,7 +84,7 @@ def test_fetch_v2_omits_a_first_batch_above_partition_max_bytes_and_v3_returns_i
 @pytest.mark.parametrize(
     "version", [*range(4, 18), pytest.param(18, marks=pytest.mark.releases(first="4.2"), id="18-since_kafka_4_2")]
 )
-def test_fetch_returns_records_and_the_response_fields_of_its_version(subject: Subject, version: int) -> None:
+def test_fetch_returns_records_and_the_response_fields_of_the_request_version(subject: Subject, version: int) -> None:
     topic = new_topic(subject)
     data = batch(b"a", b"b")
     topic.fill(data)
@@ -104,7 +104,7 @@ def test_fetch_returns_records_and_the_response_fields_of_its_version(subject: S
 
 
 @pytest.mark.rule("F-6")
-def test_fetch_that_names_a_partition_twice_uses_only_the_offset_named_last(subject: Subject) -> None:
+def test_fetch_with_a_repeated_partition_uses_only_the_last_offset_of_that_partition(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
         topic.fill(batch_of_bytes(100), batch_of_bytes(120), index=index)

@@ -33,7 +33,7 @@ def test_fetch_at_log_end_is_empty_and_beyond_log_end_is_out_of_range(subject: S
 
 @pytest.mark.rule("F-20")
 @pytest.mark.needs("replica.selector.class", racks=True)
-def test_fetch_returns_null_aborted_transactions_unless_it_reads_committed_records(subject: Subject) -> None:
+def test_list_of_aborted_transactions_is_null_unless_a_fetch_uses_read_committed(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
     topic.fill(batch())
     assert read(topic, 0).aborted_transactions is None

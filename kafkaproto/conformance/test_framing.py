@@ -64,7 +64,7 @@ BAD = {
 
 
 @pytest.mark.rule("W-1", "W-3", "W-5", "W-6", "W-8")
-def test_invalid_frames_close_their_connection_but_leave_other_connections_open(subject: Subject) -> None:
+def test_invalid_frame_closes_only_the_connection_on_which_it_arrives(subject: Subject) -> None:
     """Invalid sizes, API keys, versions, headers and bodies close only their own connection, without a response.
 
     Corresponds to Kafka's tests `EdgeCaseRequestTest`, `RequestContextTest`, and to `tooBigRequestIsRejected`, `testDisabledRequestIsRejected`.

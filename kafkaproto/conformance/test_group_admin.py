@@ -167,7 +167,7 @@ def test_offset_delete_response_of_kip_848_coordinator_has_topics_in_request_ord
 
 
 @pytest.mark.rule("GC-61")
-def test_offset_delete_is_rejected_for_any_topic_if_a_subscription_is_undecodable(subject: Subject) -> None:
+def test_offset_delete_rejects_all_topics_if_a_member_subscription_is_undecodable(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     client = group.client(protocols=[("range", b"?")])

@@ -91,7 +91,7 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GC-19", "GC-30")
-def test_join_of_a_pending_member_to_a_full_group_makes_its_member_id_unknown(subject: Subject) -> None:
+def test_member_id_of_a_pending_member_is_unknown_after_a_join_to_the_full_group(subject: Subject) -> None:
     """Three clients get a member id, and two of them join. The third is rejected, and its member id stays unknown, even after a member has left."""
     group = Group(subject)
     a, b, c = (group.client() for _ in range(3))
@@ -107,7 +107,7 @@ def test_join_of_a_pending_member_to_a_full_group_makes_its_member_id_unknown(su
 
 
 @pytest.mark.rule("GC-24", "GC-30")
-def test_rejecting_a_pending_member_ends_the_join_phase_only_in_the_old_coordinator(subject: Subject) -> None:
+def test_rejected_pending_member_ends_the_join_phase_only_in_the_scala_coordinator(subject: Subject) -> None:
     """A join phase waits only for a pending member, which the full group then rejects.
 
     The rejection ends the join phase in Kafka's old coordinator (in Scala); the one in Java waits for the rebalance timeout. A pending member has got
@@ -182,7 +182,7 @@ def test_new_coordinator_rebalances_a_loaded_group_that_exceeds_group_max_size(s
 @pytest.mark.rule("GO-23")
 @pytest.mark.needs("offsets.commit.required.acks")
 @pytest.mark.releases(before="4.0")
-def test_commit_does_not_wait_for_followers_if_offsets_commit_required_acks_is_1(subject: Subject) -> None:
+def test_offset_commit_awaits_no_follower_if_offsets_commit_required_acks_is_1(subject: Subject) -> None:
     """The test suspends the follower of the group's offsets partition. With the default acks, -1, the commit would wait for this follower."""
     topic = new_topic(subject).name
     group = Group(subject, 0)

@@ -283,7 +283,7 @@ def at_another_broker(group: Group, request: Any, version: int) -> Any:
         pytest.param(10_000, (NOT_COORDINATOR, ""), id="valid"),
     ],
 )
-def test_non_coordinator_returns_the_error_for_an_invalid_session_timeout_of_a_join(
+def test_invalid_session_timeout_error_precedes_not_coordinator_error_in_join_group(
     java: Subject, session_ms: int, expected: tuple[int, str]
 ) -> None:
     group = Group(java)
@@ -318,7 +318,7 @@ def test_non_coordinator_returns_the_error_for_an_invalid_session_timeout_of_a_j
         pytest.param({"member_epoch": 5}, NOT_COORDINATOR, id="unknown epoch"),
     ],
 )
-def test_non_coordinator_returns_errors_of_heartbeat_fields_only_from_4_1_on(
+def test_heartbeat_field_errors_precede_not_coordinator_error_only_from_4_1_on(
     subject: Subject, changes: dict[str, Any], error: int, checks_first: bool
 ) -> None:
     group = ConsumerGroup(subject, 0)  # the empty group id belongs to partition 0, too

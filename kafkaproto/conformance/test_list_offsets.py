@@ -160,7 +160,7 @@ def entries_without_partitions(subject: Subject) -> list[tuple[str, int]]:
 
 @pytest.mark.releases(before="4.0")
 @pytest.mark.rule("L-12")
-def test_list_offsets_response_has_an_empty_topic_without_partitions_before_4_0(subject: Subject) -> None:
+def test_list_offsets_response_includes_topics_without_partitions_before_4_0(subject: Subject) -> None:
     assert entries_without_partitions(subject) == [("existing", 0), ("unknown", 0), ("other", 1)]
 
 

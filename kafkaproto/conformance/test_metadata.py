@@ -37,7 +37,7 @@ def by_name(*names: str | None) -> list[MetadataRequestTopic]:
 @pytest.mark.needs(racks=True)
 @pytest.mark.rule("M-1", "M-5", "M-6")
 @pytest.mark.parametrize("version", [*range(13), pytest.param(13, marks=pytest.mark.releases(first="4.0"))])
-def test_metadata_response_has_the_fields_of_its_version(subject: Subject, version: int) -> None:
+def test_metadata_response_has_the_fields_of_the_request_version(subject: Subject, version: int) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
     topic_id = topic.topic_id
     response = ask(subject, version, by_name(topic.name))
@@ -148,7 +148,7 @@ def test_metadata_before_version_12_rejects_topics_with_a_null_name_or_a_topic_i
 
 
 @pytest.mark.rule("M-2")
-def test_metadata_returns_each_topic_id_once_and_ignores_topics_without_an_id(subject: Subject) -> None:
+def test_metadata_returns_each_topic_id_once_and_ignores_entries_without_topic_id(subject: Subject) -> None:
     topic = new_topic(subject)
     entries = [MetadataRequestTopic(name=None, topic_id=i) for i in (topic.topic_id, bytes(16), GHOST)]
     result = ask(subject, 12, [*entries, *entries])
@@ -274,7 +274,7 @@ def test_api_versions_lists_consumer_group_apis_and_both_or_no_telemetry_apis(su
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("M-4", "M-5", "N-3", "N-5")
-def test_partition_with_another_replica_gets_a_new_leader_when_its_leader_stops(subject: Subject) -> None:
+def test_partition_with_a_running_replica_gets_a_new_leader_when_the_leader_stops(subject: Subject) -> None:
     """A stopped broker is no longer listed in Metadata, is not in the ISR, and is no preferred read replica.
 
     Its partitions get a new leader if they have another replica; otherwise they have no leader.

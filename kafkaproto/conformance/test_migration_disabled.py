@@ -12,5 +12,5 @@ pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=
 
 
 @pytest.mark.rule("GN-54", "GN-55", "GN-61")
-def test_migration_policy_disabled_allows_no_group_upgrades_or_downgrades(subject: Subject) -> None:
+def test_group_migration_policy_disabled_allows_neither_upgrades_nor_downgrades(subject: Subject) -> None:
     assert allowed(subject) == (False, False)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=
 
 
 @pytest.mark.rule("GO-5", "GO-9", "GN-55", "GN-61")
-def test_group_upgrade_and_downgrade_write_the_same_records_as_kafka(subject: Subject) -> None:
+def test_upgrade_and_downgrade_of_a_group_write_the_same_records_as_in_kafka(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     member = stable(group)
     log = GroupLog(group)

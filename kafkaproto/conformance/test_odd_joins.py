@@ -52,7 +52,7 @@ def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Su
 
 
 @pytest.mark.rule("GC-27")
-def test_assignment_protocol_offered_twice_loses_to_a_protocol_offered_once(subject: Subject) -> None:
+def test_protocol_that_a_member_offers_twice_loses_the_vote_to_one_offered_once(subject: Subject) -> None:
     group = Group(subject)
     joined = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
     assert (joined.error_code, joined.protocol_name) == (0, "b")
@@ -116,7 +116,7 @@ def test_member_metadata_may_be_any_bytes_if_the_protocol_type_is_not_consumer(s
 
 
 @pytest.mark.rule("GC-26")
-def test_broker_with_kip_848_omits_member_id_in_join_group_error_not_coordinator(subject: Subject) -> None:
+def test_join_group_error_not_coordinator_of_a_kip_848_broker_has_no_member_id(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):

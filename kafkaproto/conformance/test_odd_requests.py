@@ -37,9 +37,7 @@ def test_invalid_isolation_level_gives_an_error_for_every_list_offsets_partition
 
 @pytest.mark.rule("P-3")
 @pytest.mark.parametrize("version", [3, 9])
-def test_produce_with_two_batches_for_the_same_partition_appends_only_the_last_batch(
-    subject: Subject, version: int
-) -> None:
+def test_produce_that_names_a_partition_twice_appends_only_the_last_batch(subject: Subject, version: int) -> None:
     topic = new_topic(subject, 2)
     first, last = (PartitionProduceData(0, batch(value)) for value in (b"first", b"last!"))
     for named in ([[first, last]], [[first], [last]]):

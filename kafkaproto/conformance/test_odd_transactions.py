@@ -62,7 +62,7 @@ def test_verify_only_add_partitions_to_txn_returns_a_repeated_partition_once(sub
 @pytest.mark.rule("TX-19", "TX-23", "SN-60")
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("adds_first", [True, False])
-def test_add_partitions_to_txn_adds_and_verifies_for_two_producers_at_once(
+def test_one_add_partitions_to_txn_can_add_for_one_producer_and_verify_for_another(
     subject: Subject, version: int, adds_first: bool
 ) -> None:
     """A request as a broker sends it, for two transactional ids with the same coordinator: it adds a partition to one, and verifies the other.
@@ -121,7 +121,7 @@ def test_write_txn_markers_returns_a_single_result_for_all_markers_of_a_producer
 
 @pytest.mark.rule("TX-47")
 @pytest.mark.parametrize("epochs", [(1, 0), (0, 1)])
-def test_write_txn_markers_with_current_and_stale_epoch_of_a_producer_has_no_error(
+def test_write_txn_markers_with_a_current_and_a_stale_producer_epoch_succeeds(
     subject: Subject, epochs: tuple[int, int]
 ) -> None:
     """A WriteTxnMarkers request has two markers of a producer, with its current and with its previous epoch. The response has no error.

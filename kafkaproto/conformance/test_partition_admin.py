@@ -85,7 +85,7 @@ def has_moved(subject: Subject, topic: Topic, replicas: list[int], isr: set[int]
     return look
 
 
-def test_reassignment_moves_the_records_and_then_the_leader(subject: Subject) -> None:
+def test_reassignment_moves_the_records_of_a_partition_and_then_its_leader(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
     topic.fill(*[batch(b"moved")] * 10)
     before = topic.leader_epoch
@@ -303,7 +303,7 @@ def test_records_of_a_topic_without_a_cleanup_policy_can_be_deleted(subject: Sub
 
 
 @pytest.mark.rule("L-11")
-def test_delete_records_that_names_a_partition_twice_uses_the_offset_named_last(subject: Subject) -> None:
+def test_delete_records_with_a_repeated_partition_uses_the_last_offset(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(*[batch(b"a")] * 3)
     requested = [

@@ -79,7 +79,7 @@ def manual(text: str) -> Error:
 
 
 @pytest.mark.rule("AD-39")
-def test_create_topics_error_says_which_count_or_replica_assignment_is_invalid(subject: Subject) -> None:
+def test_create_topics_error_names_the_invalid_count_or_replica_assignment(subject: Subject) -> None:
     brokers = len(subject.bootstrap)
     too_many = f"The target replication factor of {brokers + 1} cannot be reached because only {brokers} broker(s) are registered."
     assert created(subject, 1, brokers + 1) == (
@@ -112,7 +112,7 @@ def test_create_topics_error_says_which_count_or_replica_assignment_is_invalid(s
 
 
 @pytest.mark.rule("AD-39")
-def test_create_partitions_error_says_which_count_or_replica_assignment_is_invalid(subject: Subject) -> None:
+def test_create_partitions_error_names_the_invalid_count_or_replica_assignment(subject: Subject) -> None:
     topic = new_topic(subject, partitions=2).name
     assert enlarged(subject, topic, 2) == (BAD_PARTITIONS, "Topic already has 2 partition(s).")
     assert enlarged(subject, topic, 1) == (

@@ -55,7 +55,7 @@ def test_leave_group_with_only_unknown_member_ids_starts_no_rebalance(subject: S
 
 
 @pytest.mark.rule("GC-19")
-def test_group_has_the_state_empty_after_its_only_pending_member_leaves(subject: Subject) -> None:
+def test_group_is_in_state_empty_after_its_only_pending_member_leaves(subject: Subject) -> None:
     group = Group(subject)
     client = group.client()
     assert client.join().error_code == PENDING

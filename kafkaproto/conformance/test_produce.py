@@ -74,7 +74,7 @@ def corrupt(data: bytes) -> bytes:
         pytest.param(12, marks=pytest.mark.releases(first="4.0")),
     ],
 )
-def test_produce_appends_records_and_returns_the_response_fields_of_its_version(subject: Subject, version: int) -> None:
+def test_produce_appends_records_and_returns_the_fields_of_the_request_version(subject: Subject, version: int) -> None:
     """Two Produce requests append records. The responses have the base offsets and, from version 5 on, the log start offset.
 
     Corresponds to Kafka's test `ProduceRequestTest.testSimpleProduceRequest`.
@@ -213,7 +213,7 @@ def test_produce_of_a_corrupt_batch_is_rejected_and_appends_nothing(subject: Sub
 
 
 @pytest.mark.rule("P-9", "X-2")
-def test_produce_rejects_batch_headers_with_invalid_counts(subject: Subject) -> None:
+def test_produce_rejects_batches_whose_headers_contain_invalid_counts(subject: Subject) -> None:
     topic = new_topic(subject)
     for data in [
         patched(batch(b"a", b"b"), 23, ">i", 5),

@@ -223,7 +223,7 @@ def test_ip_address_with_a_nan_connection_rate_quota_gets_no_connection(subject:
 
 @pytest.mark.rule("Q-22")
 @pytest.mark.parametrize("name", ["1.2.3", "1", "[::1]", "010.0.0.1", "::ffff:010.0.0.1", "::1%1"])
-def test_ip_quota_is_described_with_the_address_exactly_as_it_was_set(subject: Subject, name: str) -> None:
+def test_ip_quota_is_described_with_the_spelling_of_the_address_that_was_set(subject: Subject, name: str) -> None:
     with limited(subject, ({IP: name}, {"connection_creation_rate": 1000.0})):
         assert described(subject, (IP, EXACT, name)) == (0, [{IP: name}])
         assert described(subject, (IP, EXACT, "0.0.0.0")) == (0, [])
@@ -231,7 +231,7 @@ def test_ip_quota_is_described_with_the_address_exactly_as_it_was_set(subject: S
 
 @pytest.mark.rule("Q-22")
 @pytest.mark.parametrize("name", ["256.1.1.1", "1.2.65536", "[1.2.3.4]", "[::1", "::ffff:1.2.3", "0x7f.1"])
-def test_ip_quota_whose_name_is_no_valid_address_is_rejected(subject: Subject, name: str) -> None:
+def test_ip_quota_whose_entity_name_is_not_a_valid_address_is_rejected(subject: Subject, name: str) -> None:
     [result] = alter_quotas(subject, ({IP: name}, {"connection_creation_rate": 5.0}), validate_only=True)
     assert (result.error_code, result.error_message) == (42, f"{name} is not a valid IP or resolvable host.")
 

@@ -75,7 +75,7 @@ VERSION = 9
     ("bound", "request_bytes", "throttle_ms"),
     [(10_000, 105_000, 500), (10_000, 100_000, 0), (10_000, 100_010, 1), (1024, 20_480, 10_000), (1000, 15_000, 5000)],
 )
-def test_first_request_above_10_seconds_of_byte_quota_is_throttled_for_the_excess(
+def test_request_beyond_10_seconds_of_byte_quota_is_throttled_only_for_the_excess(
     subject: Subject, bound: int, request_bytes: int, throttle_ms: int
 ) -> None:
     """The throttle time of a first request is the number of bytes beyond those that the quota allows in ten seconds, divided by the quota.
@@ -240,7 +240,7 @@ def test_throttled_response_is_sent_at_once_and_the_next_response_after_the_thro
 
 
 @pytest.mark.rule("T-9", "X-5")
-def test_client_that_reconnects_during_its_throttle_is_served_but_throttled_longer(subject: Subject) -> None:
+def test_throttled_client_that_reconnects_is_served_but_throttled_for_longer(subject: Subject) -> None:
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         first = payer.produce(12_000)
@@ -339,7 +339,7 @@ def test_request_percentage_quota_throttles_a_request_by_at_most_1000_ms(subject
 
 
 @pytest.mark.rule("T-3")
-def test_produce_response_has_the_longer_of_byte_rate_and_request_time_throttles(subject: Subject) -> None:
+def test_throttle_time_of_a_produce_is_the_longer_of_byte_and_request_throttle(subject: Subject) -> None:
     """A client exceeds a byte quota and a request quota. The response has the throttle time of the byte quota, which is larger."""
     payer = Payer(subject, new_topic(subject), 1.0)
     with limited(subject, (payer.entity, {PRODUCE: 1.0, PERCENT: 0.01})), subject.request_cost("Produce", 100.0):

@@ -27,7 +27,7 @@ def moved(subject: Subject, *dirs: tuple[str, list[tuple[str, list[int]]]]) -> d
 
 
 @pytest.mark.rule("AD-48")
-def test_alter_replica_log_dirs_that_names_a_replica_twice_uses_the_last_log_dir(subject: Subject) -> None:
+def test_alter_replica_log_dirs_with_a_repeated_replica_uses_the_last_directory(subject: Subject) -> None:
     topic = new_topic(subject, 2).name
     [directory, *_] = subject.ask_once(DescribeLogDirsRequest(None), 4).results
     own, other = (directory.log_dir, [(topic, [0])]), (ELSEWHERE, [(topic, [0, 1])])
@@ -49,7 +49,7 @@ def test_alter_replica_log_dirs_rejects_topic_names_too_long_for_the_new_directo
 
 
 @pytest.mark.rule("AD-48")
-def test_topic_without_partitions_is_left_out_of_the_delete_records_response(subject: Subject) -> None:
+def test_delete_records_response_omits_topics_without_partitions(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     assert moved(subject, (ELSEWHERE, [(topic.name, []), ("no-such-topic", [])])) == {}

@@ -111,7 +111,7 @@ def test_segment_with_one_unexpired_record_is_not_deleted(subject: Subject) -> N
 
 
 @pytest.mark.needs("log.retention.check.interval.ms")
-def test_oldest_segment_is_deleted_only_if_the_rest_has_at_least_retention_bytes(subject: Subject) -> None:
+def test_oldest_segment_is_deleted_only_if_newer_ones_have_at_least_retention_bytes(subject: Subject) -> None:
     now = subject.epoch_ms()
     size = len(at(now))
     for keep_bytes, start in ((3 * size, 7), (3 * size - 1, 7), (3 * size + 1, 6), (10 * size, 0), (0, 10)):
@@ -143,7 +143,7 @@ def reads(topic: Topic) -> list[list[int]]:
 
 
 @pytest.mark.rule("F-14")
-def test_new_segment_begins_at_a_batch_more_than_segment_ms_after_the_first_batch(subject: Subject) -> None:
+def test_segment_rolls_at_a_batch_more_than_segment_ms_after_its_first_batch(subject: Subject) -> None:
     topic = new_topic(subject, segment_ms="1000")
     now = subject.epoch_ms()
     topic.fill(*(at(now + later) for later in (0, 1000, -5000, 1001, 1500, 2001, 2002, 900_000, 0)))
@@ -173,7 +173,7 @@ def becomes(topic: Topic, expected: list[tuple[int, bytes | None, bytes | None]]
 
 
 @pytest.mark.needs("log.cleaner.backoff.ms")
-def test_compaction_keeps_the_last_record_of_each_key_at_its_offset(subject: Subject) -> None:
+def test_compaction_keeps_the_last_record_of_each_key_at_the_original_offset(subject: Subject) -> None:
     topic = new_topic(subject, **COMPACT)
     now = subject.epoch_ms()
     topic.fill(

@@ -113,7 +113,7 @@ def test_frame_above_socket_request_max_bytes_closes_the_connection_immediately(
 
 @pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("W-11", "T-11")
-def test_idle_connections_are_closed_even_while_a_fetch_is_parked(subject: Subject) -> None:
+def test_idle_connection_is_closed_even_if_a_fetch_is_parked_on_that_connection(subject: Subject) -> None:
     """A connection without requests, or with a parked fetch, is closed after the idle timeout. A connection with regular requests stays open."""
     topic = new_topic(subject)
     silent, waiting, speaking = (topic.connect() for _ in range(3))

@@ -201,7 +201,7 @@ def test_telemetry_subscription_id_is_a_checksum_of_the_returned_metric_names(
 
 
 @pytest.mark.rule("AD-13")
-def test_telemetry_client_gets_all_matching_subscriptions_combined(
+def test_telemetry_client_gets_the_metrics_of_all_matching_subscriptions(
     subject: Subject, subscriptions: Subscriptions
 ) -> None:
     subscriptions.set("one", metrics="b.,a.", interval_ms="5000", match="client_id=push.*")
@@ -250,7 +250,7 @@ def test_telemetry_subscription_request_within_the_push_interval_is_rejected(cli
 
 
 @pytest.mark.rule("AD-14")
-def test_changed_telemetry_subscription_can_be_requested_immediately(
+def test_telemetry_client_can_request_a_changed_subscription_immediately(
     client: Pushing, subscriptions: Subscriptions
 ) -> None:
     subscriptions.set(metrics="changed.")
@@ -316,7 +316,9 @@ def test_telemetry_push_with_a_reserved_client_instance_id_is_rejected(client: P
 
 @pytest.mark.rule("AD-16")
 @BY_RELEASE
-def test_telemetry_throttling_ends_when_the_connection_closes_from_4_0_on(client: Pushing, error: int) -> None:
+def test_closing_a_connection_ends_the_throttling_of_a_telemetry_client_from_4_0_on(
+    client: Pushing, error: int
+) -> None:
     second = Pushing(client.subject)
     second.instance_id = client.instance_id
     assert second.get().error_code == THROTTLED

@@ -66,7 +66,7 @@ def enlarged(subject: Subject, *topics: tuple[str, int]) -> dict[str, Result]:
 
 
 @pytest.mark.rule("AD-44")
-def test_topic_that_is_named_by_name_and_by_id_is_not_deleted(subject: Subject) -> None:
+def test_topic_named_once_by_name_and_once_by_id_is_not_deleted(subject: Subject) -> None:
     topic = new_topic(subject)
     by_name, by_id = DeleteTopicState(topic.name), DeleteTopicState(None, topic.topic_id)
     message = "The provided topic name maps to an ID that was already supplied."

@@ -172,7 +172,7 @@ def test_record_of_an_offset_that_is_committed_by_topic_id_has_this_id(subject: 
 
 @pytest.mark.rule("GO-34")
 @pytest.mark.releases(first="4.2")
-def test_offset_committed_by_id_is_not_fetched_by_the_id_of_a_recreated_topic(subject: Subject) -> None:
+def test_offset_committed_by_topic_id_is_not_returned_for_a_recreated_topic(subject: Subject) -> None:
     """The offset outlives its topic if the coordinator is stopped while the topic is deleted and created again.
 
     A fetch by name, or of all offsets, returns it, and so does a fetch by id if the offset was committed by name.

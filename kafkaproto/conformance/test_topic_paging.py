@@ -83,7 +83,7 @@ def test_describe_topic_partitions_of_all_topics_starts_at_the_requested_cursor(
 
 
 @pytest.mark.rule("AD-5", "AD-8", "SN-65")
-def test_topics_with_errors_do_not_count_in_the_describe_topic_partitions_limit(subject: Subject) -> None:
+def test_topics_with_errors_do_not_count_towards_the_limit_of_described_partitions(subject: Subject) -> None:
     pa, pb = two_topics(subject)
     assert page(subject, "no-topic", pa, limit=1) == ([(3, "no-topic", []), (0, pa, [0])], (pa, 1))
     assert page(subject, "bad name", pb, ".") == ([(17, ".", []), (17, "bad name", []), (0, pb, [0])], None)

@@ -79,7 +79,7 @@ def test_new_coordinator_completes_a_transaction_in_prepare_commit_or_prepare_ab
 
 
 @pytest.mark.rule("TX-8", "TX-27", "TX-28")
-def test_second_batch_in_a_partition_succeeds_while_the_txn_coordinator_is_stopped(subject: Subject) -> None:
+def test_second_batch_of_a_transaction_in_a_partition_needs_no_txn_coordinator(subject: Subject) -> None:
     subject.need_broker(1)
     topic, producer = new_topic(subject, partitions=2), Producer(subject)
     while producer.coordinator() == 0:

@@ -38,7 +38,7 @@ def states(producer: Producer) -> list[tuple[int, int, Partitions | None]]:
 
 
 @pytest.mark.rule("TX-4", "TX-5")
-def test_every_state_change_of_a_transaction_writes_a_record_with_the_partitions(subject: Subject) -> None:
+def test_each_transaction_state_change_writes_a_record_that_lists_the_partitions(subject: Subject) -> None:
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
     producer.init()
     producer.init()

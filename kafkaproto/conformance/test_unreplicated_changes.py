@@ -312,7 +312,7 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
         pytest.param(0, False, marks=pytest.mark.releases(first="4.1"), id="two-stages"),
     ],
 )
-def test_second_parked_delete_groups_deletes_an_offset_committed_later_from_4_1_on(
+def test_second_of_two_parked_delete_groups_deletes_later_commits_from_4_1_on(
     subject: Subject, second_error: int, is_kept: bool
 ) -> None:
     ConsumerGroup(subject)

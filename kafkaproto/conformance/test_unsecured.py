@@ -122,7 +122,7 @@ def test_delegation_tokens_cannot_be_created_without_authentication(subject: Sub
 
 
 @pytest.mark.rule("AD-33")
-def test_delegation_tokens_cannot_be_managed_without_authentication(subject: Subject) -> None:
+def test_delegation_tokens_need_authentication_to_be_renewed_expired_or_described(subject: Subject) -> None:
     for version in subject.served(ApiKey.RENEW_DELEGATION_TOKEN, range(3)):
         for change in (RenewDelegationTokenRequest(b"hmac", 10), ExpireDelegationTokenRequest(b"hmac", 10)):
             response = subject.ask_once(change, version)

@@ -33,7 +33,7 @@ def test_throttles_set_by_a_test_are_numbered_in_the_order_they_are_added() -> N
     assert [throttles.add(rule).rule_id for rule in (earlier, later)] == [1, 2]
 
 
-def test_throttle_that_a_test_added_to_a_cluster_cannot_be_added_to_a_second_cluster() -> None:
+def test_forced_throttle_rule_of_one_cluster_cannot_be_added_to_a_second_cluster() -> None:
     rule = VirtualCluster().state.forced_throttles.add(ForcedThrottle(1))
     with pytest.raises(ValueError, match="forced throttle 1 was already added to a cluster"):
         VirtualCluster().state.forced_throttles.add(rule)

@@ -28,14 +28,14 @@ def test_client_libraries_succeed_or_fail_with_real_kafka_3_9_and_4_2_as_documen
     assert expected.differences(release, expected.observe_real(release)) == []
 
 
-def test_documented_client_task_results_name_the_installed_client_versions() -> None:
+def test_documented_results_of_client_libraries_name_the_installed_library_versions() -> None:
     documented = expected.load()
     assert {client: entry["version"] for client, entry in documented.items()} == expected.versions_of_clients()
     packages = expected.PACKAGES.values()
     assert {name: version(name) for name in packages} == {name: expected.pinned(name) for name in packages}
 
 
-def test_documented_client_results_cover_every_client_and_kafka_release_and_task() -> None:
+def test_documented_results_cover_each_task_of_each_client_library_and_kafka_release() -> None:
     documented = expected.load()
     assert tuple(documented) == CLIENTS
     for client, entry in documented.items():
@@ -72,7 +72,7 @@ def _other_note(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [_other_text, _waits, _missing, _no_task, _other_version, _other_note])
-def test_each_deviation_from_the_documented_client_results_is_reported_once(change: Any) -> None:
+def test_each_deviation_from_documented_client_library_results_is_reported_once(change: Any) -> None:
     documented = expected.load()
     seen = {client: copy.deepcopy(entry["releases"]["2.8"]) for client, entry in documented.items()}
     assert expected.differences("2.8", seen) == []
@@ -80,7 +80,7 @@ def test_each_deviation_from_the_documented_client_results_is_reported_once(chan
     assert len(expected.differences("2.8", seen)) == 1
 
 
-def test_client_library_check_detects_a_reported_commit_that_the_broker_lacks() -> None:
+def test_client_library_check_fails_if_a_reported_commit_is_missing_on_the_broker() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

@@ -32,7 +32,7 @@ async def consume(cluster: AsyncTestCluster, group: str) -> float:
     return time.perf_counter() - begun
 
 
-async def test_list_topics_of_a_new_cluster_returns_an_empty_list() -> None:
+async def test_aiokafka_admin_client_lists_no_topics_of_a_new_cluster() -> None:
     async with async_cluster() as cluster:
         admin = AIOKafkaAdminClient(bootstrap_servers=cluster.bootstrap)
         await admin.start()
@@ -83,7 +83,7 @@ with cluster(topics={"orders": 1}) as c:
 
 
 @pytest.mark.slow
-def test_first_group_join_in_a_process_is_at_most_twice_as_slow_as_the_second_join() -> None:
+def test_first_group_join_in_a_process_takes_at_most_twice_as_long_as_the_second() -> None:
     """Without preloading it took 17 times as long as the second client. The rest is the first use of aiokafka itself."""
     pairs = []
     for _ in range(2 * ROUNDS):

@@ -93,7 +93,7 @@ def test_expired_librdkafka_member_joins_again_and_continues_to_read(kafka: Test
     reader.close()
 
 
-def test_fenced_librdkafka_member_of_the_new_protocol_joins_again(kafka: TestCluster) -> None:
+def test_fenced_librdkafka_member_of_a_kip_848_group_joins_again(kafka: TestCluster) -> None:
     reader = consumer(kafka, "consumer")
     poll_until(reader, has_all(kafka, 1))
     before = kafka.group("readers")

@@ -13,7 +13,7 @@ WIDTH = 100
 """The maximum number of characters in a line of a help, in a terminal of this width."""
 
 
-def test_collection_of_help_texts_includes_commands_programs_and_the_trace_report() -> None:
+def test_collected_help_texts_include_options_of_commands_programs_and_trace_report() -> None:
     texts = helps.texts()
     programs = {where for where, _ in texts}
     assert {f"kafkaproto {command}" for command in COMMANDS} <= programs

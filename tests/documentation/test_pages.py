@@ -26,7 +26,7 @@ from tests.support.tools.steps import NEWER, OLDER, Scenario, Step
 QUOTAS = ("Produce", "Fetch", "Request", "ControllerMutation")
 
 
-def test_generated_documentation_pages_are_current() -> None:
+def test_committed_documentation_pages_equal_the_output_of_the_page_generator() -> None:
     assert pages.outdated() == [], "run python -m tests.documentation --write"
 
 
@@ -48,7 +48,7 @@ def test_reference_pages_list_every_setting_and_every_table_column() -> None:
     assert all(f"| `{column.name}` | {column.type} |" in tables for columns in TABLES.values() for column in columns)
 
 
-def test_settings_page_lists_settings_of_this_broker_apart_from_settings_of_kafka() -> None:
+def test_settings_page_lists_all_kafkaproto_settings_in_a_separate_section() -> None:
     text = (ROOT / "docs" / "reference" / "settings.md").read_text()
     of_kafka, _, of_this_broker = text.partition("## Settings of this broker\n")
     names = [name for name, *_ in OWN]
@@ -114,7 +114,7 @@ def test_documentation_links_point_to_existing_files(path: Path) -> None:
     assert [link for link in targets if not (path.parent / link.split("#")[0]).exists()] == []
 
 
-def test_benchmark_page_summary_quotes_the_codec_ratios_of_its_tables() -> None:
+def test_summary_on_the_benchmark_page_quotes_the_codec_speed_ratios_of_the_tables() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     [row] = re.findall(r"^\| Is the codec fast\? .*", page, re.MULTILINE)
     medians = re.findall(r"Against the fastest Python codec of each row: median ([\d.]+)", page)
@@ -138,7 +138,7 @@ def test_start_page_names_every_extra_and_the_commands_that_each_extra_adds() ->
     assert {*rows, *re.findall(r"`(\w+)`", others)} == set(extras)
 
 
-def test_documentation_search_needs_no_web_server_and_no_script_from_elsewhere() -> None:
+def test_documentation_search_needs_no_web_server_and_no_external_script() -> None:
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
     assert {"search", "offline"} <= {plugin for plugin in site["plugins"] if isinstance(plugin, str)}
     [script] = site["extra"]["polyfills"]
@@ -153,7 +153,7 @@ def test_reference_pages_show_every_class_of_the_test_api() -> None:
     assert exported_classes | {returned.__name__ for returned in testing_api.RETURNED} <= shown
 
 
-def test_documentation_table_raises_value_error_if_descriptions_and_rows_differ() -> None:
+def test_documentation_table_with_a_missing_or_extra_description_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):
         sections.table_of({"a": ["x"], "b": []}, {"a": "something happened"})
     with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):

@@ -37,7 +37,7 @@ def test_thing(): ...
 '''
 
 
-def test_clarity_sampler_finds_docstrings_messages_and_test_names_in_a_python_module() -> None:
+def test_sampler_of_texts_finds_docstrings_messages_and_test_names_in_a_module() -> None:
     module = ast.parse(MODULE)
     assert sorted(source_texts.docstrings(module)) == [
         "LIMIT = 3\nThe limit.",
@@ -104,11 +104,11 @@ def test_clarity_sampler_finds_docstrings_messages_and_test_names_in_a_python_mo
         ("self._wait_until(now_ms + delay_ms)", []),
     ],
 )
-def test_clarity_sampler_extracts_the_texts_of_error_messages_from_source_code(code: str, texts: list[str]) -> None:
+def test_sampler_of_texts_extracts_the_texts_of_error_messages_from_source_code(code: str, texts: list[str]) -> None:
     assert list(source_texts.messages(ast.parse(code))) == texts
 
 
-def test_clarity_sampler_collects_timeout_messages_of_the_conformance_suite() -> None:
+def test_sampler_of_texts_collects_timeout_messages_of_the_conformance_suite() -> None:
     raised = source_texts.messages(ast.parse(Path(scene.__file__).read_text()))
     assert f"{source_texts.TIMEOUT}{{expected_event}}" in raised
     text = f"{source_texts.TIMEOUT}broker 0 is the only in-sync replica of both topics"
@@ -117,14 +117,14 @@ def test_clarity_sampler_collects_timeout_messages_of_the_conformance_suite() ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [name for name, kind in samples.KINDS.items() if kind.size])
-def test_clarity_sampler_draws_the_same_texts_for_the_same_seed(kind: str) -> None:
+def test_sampler_of_texts_draws_equal_samples_for_equal_seeds(kind: str) -> None:
     sample = samples.draw(kind, 1)
     assert sample == samples.draw(kind, 1) and sample["texts"] != samples.draw(kind, 2)["texts"]
     assert len(sample["texts"]) == samples.KINDS[kind].size
     assert max(Counter(text["file"] for text in sample["texts"]).values()) <= samples.MOST_PER_FILE
 
 
-def test_clarity_sample_passes_only_if_each_reader_rates_enough_texts_as_clear(tmp_path: Path) -> None:
+def test_sample_of_texts_passes_only_if_each_reader_rates_enough_texts_as_clear(tmp_path: Path) -> None:
     kept = tmp_path / "samples.json"
     size = 20
 
@@ -163,7 +163,7 @@ def test_sample_of_help_texts_omits_texts_rated_clear_in_their_latest_rating(
     assert last == "helps: 2 of 5 present texts are clear to both readers in their latest rating"
 
 
-def test_help_text_needs_a_new_rating_if_its_program_or_its_wording_changes(
+def test_help_text_needs_a_new_clarity_rating_if_its_program_or_wording_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = tmp_path / "samples.json"
@@ -178,7 +178,7 @@ def test_help_text_needs_a_new_rating_if_its_program_or_its_wording_changes(
 @pytest.mark.parametrize(
     ("options", "texts"), [([], ["unclear"]), (["--all"], ["clear", "unclear"])], ids=["default", "all"]
 )
-def test_draw_command_samples_help_texts_without_or_with_those_rated_as_clear(
+def test_command_that_draws_help_texts_can_omit_or_include_texts_rated_as_clear(
     options: list[str],
     texts: list[str],
     tmp_path: Path,
@@ -202,7 +202,7 @@ def test_repository_contains_no_text_that_both_readers_have_rated_as_unclear(kin
     assert [(path, text) for path, text in samples.KINDS[kind].texts() if text in unclear] == []
 
 
-def test_each_stored_clarity_sample_has_two_complete_ratings_and_a_seed_of_its_own() -> None:
+def test_each_stored_sample_of_texts_has_two_complete_ratings_and_a_unique_seed() -> None:
     """A sample that failed stays in the file, too: `python -m tests.documentation.samples` prints which one of a kind is the latest."""
     kept = json.loads(samples.KEPT.read_text())
     assert len({(sample["kind"], sample["seed"]) for sample in kept}) == len(kept)

@@ -9,7 +9,7 @@ from tests.fuzz.targets import REQUESTS, RESPONSES, TARGETS
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_fuzz_targets_pass_on_the_stored_corpus(target: str) -> None:
+def test_fuzz_targets_raise_no_error_on_any_input_of_the_stored_corpus(target: str) -> None:
     inputs = corpus.load(target)
     assert len(inputs) > 5
     for data in inputs:

@@ -38,7 +38,7 @@ def test_output_of_a_golden_run_equals_the_output_committed_in_the_repository(na
         pytest.fail(f"{difference}\n\n{ADVICE}", pytrace=False)
 
 
-def test_every_golden_run_has_a_committed_file_and_every_such_file_has_a_run() -> None:
+def test_each_golden_run_has_a_committed_output_file_and_no_other_such_file_exists() -> None:
     committed_names = {path.name.removesuffix(".z") for path in (Path(__file__).parent / "data").iterdir()}
     assert committed_names == set(RUNS)
 

@@ -36,7 +36,7 @@ def test_heartbeat_request_frame_equals_a_fixed_byte_string() -> None:
     assert request_frame(HeartbeatRequest("", 1, ""), 0, 7, "me").hex() == expected
 
 
-def test_flexible_versions_have_headers_with_tagged_fields() -> None:
+def test_frames_of_flexible_api_versions_have_headers_with_tagged_fields() -> None:
     assert request_frame(MetadataRequest([]), 9, 1, "me")[8:] == b"\0\0\0\1\0\2me\0" + b"\1\1\0\0\0"
     data = response_frame(MetadataResponse(), ApiKey.METADATA, 9, 5)
     assert data[4:9] == b"\0\0\0\5\0"
@@ -93,7 +93,7 @@ def test_client_rejects_a_response_that_is_not_for_the_oldest_pending_request() 
         list(client.receive(b"\xff\xff\xff\xff"))
 
 
-def test_produce_with_acks_0_expects_no_response() -> None:
+def test_client_expects_no_response_to_a_produce_with_acks_0() -> None:
     client = Client("me")
     client.send(ProduceRequest(acks=0), 7)
     assert client.pending == 0

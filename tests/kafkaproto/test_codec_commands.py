@@ -110,7 +110,9 @@ def test_show_command_prints_the_fields_and_the_generated_code_of_a_message(caps
 
 
 @pytest.mark.parametrize("key", APIS)
-def test_show_command_prints_the_message_layouts_of_every_api(key: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_command_prints_the_fields_of_request_and_response_of_every_api(
+    key: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     for version in {APIS[key].min_version, APIS[key].max_version}:
         assert f"key {key}, version {version}" in run(capsys, "show", str(int(key)), str(version), "--layout")
 
@@ -196,7 +198,7 @@ def test_apis_command_prints_a_single_error_line_if_the_output_device_is_full() 
     )
 
 
-def test_encode_and_decode_commands_support_values_of_consumer_offsets_records(
+def test_encode_and_decode_commands_convert_values_of_consumer_offsets_records(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     options = ("--data", "offset-commit-value", "--version", "3")

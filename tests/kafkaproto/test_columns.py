@@ -127,7 +127,7 @@ class Counted(bytes):
 
 
 @pytest.mark.parametrize("count", [-1, 3, 5, 2**31 - 1])
-def test_functions_records_columns_and_keys_reject_a_batch_with_wrong_record_count(count: int) -> None:
+def test_batch_with_wrong_record_count_is_rejected_by_records_columns_and_keys(count: int) -> None:
     data = bytearray(build_batch([NewRecord(b"v", b"k")] * 4))
     data[HEADER_BYTES - 4 : HEADER_BYTES] = count.to_bytes(4, "big", signed=True)
     for read in (columns, keys, lambda data: list(records(data))):

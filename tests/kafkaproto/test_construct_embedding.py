@@ -68,7 +68,7 @@ HEARTBEATS = [HeartbeatRequest(group_id="g" * number, generation_id=number) for 
 
 
 @in_both_forms
-def test_construct_array_of_kafka_messages_can_be_built_and_parsed(form: Callable[[Any], Any]) -> None:
+def test_construct_library_builds_and_parses_an_array_of_kafka_messages(form: Callable[[Any], Any]) -> None:
     data = b"".join(map(HEARTBEAT_REQUEST_V4.encode, HEARTBEATS))
     array = form(construct.Array(len(HEARTBEATS), HEARTBEAT_REQUEST_V4))
     assert array.parse(data + b"behind") == HEARTBEATS
@@ -77,7 +77,7 @@ def test_construct_array_of_kafka_messages_can_be_built_and_parsed(form: Callabl
 
 
 @in_both_forms
-def test_kafka_frame_of_header_and_body_can_be_declared_as_a_construct_struct(form: Callable[[Any], Any]) -> None:
+def test_frame_of_header_and_body_can_be_declared_as_a_construct_library_struct(form: Callable[[Any], Any]) -> None:
     frame = form(
         construct.Prefixed(
             construct.Int32ub, construct.Struct("header" / REQUEST_HEADER_V2, "body" / HEARTBEAT_REQUEST_V4)
@@ -120,7 +120,7 @@ LARGE: list[tuple[Message[Any], Any]] = [
 
 
 @pytest.mark.parametrize(("layout", "message"), LARGE, ids=["strings", "heavy", "records"])
-def test_large_messages_in_a_file_are_parsed_consecutively_by_construct(
+def test_construct_library_parses_consecutive_large_messages_in_a_file(
     layout: Message[Any], message: Any, tmp_path: Path
 ) -> None:
     path = tmp_path / "messages"
@@ -151,7 +151,9 @@ def test_truncated_large_message_in_a_file_raises_the_same_error_as_in_memory(
 
 
 @in_both_forms
-def test_truncated_message_in_a_construct_struct_raises_error_with_the_byte_offset(form: Callable[[Any], Any]) -> None:
+def test_truncated_message_in_construct_library_struct_raises_error_with_byte_offset(
+    form: Callable[[Any], Any],
+) -> None:
     data = b"kp\0\0" + FETCH_REQUEST_V11.encode(FetchRequest())
     with pytest.raises(construct.ConstructError) as error:
         form(surrounded(FETCH_REQUEST_V11)).parse(data[:10])
@@ -169,7 +171,9 @@ def test_too_large_value_in_a_construct_library_struct_raises_error_with_field_p
 
 
 @in_both_forms
-def test_construct_struct_with_fields_named_skip_and_follow_can_contain_a_message(form: Callable[[Any], Any]) -> None:
+def test_construct_library_struct_of_a_message_can_have_fields_named_skip_and_follow(
+    form: Callable[[Any], Any],
+) -> None:
     names = ("room", "skip", "follow", "splices")
     numbers = {name: number for number, name in enumerate(names)}
     for layout, message in (
@@ -192,7 +196,7 @@ def test_construct_library_optional_message_is_parsed_as_none_if_it_is_truncated
 
 
 @in_both_forms
-def test_kafka_message_can_be_one_of_the_alternatives_of_construct_select(form: Callable[[Any], Any]) -> None:
+def test_kafka_message_can_be_an_alternative_of_class_select_of_construct_library(form: Callable[[Any], Any]) -> None:
     select = form(construct.Select(HEARTBEAT_REQUEST_V4, construct.Int8ub))
     data = HEARTBEAT_REQUEST_V4.encode(HEARTBEATS[0])
     assert select.build(HEARTBEATS[0]) == data
@@ -202,7 +206,7 @@ def test_kafka_message_can_be_one_of_the_alternatives_of_construct_select(form: 
 
 
 @in_both_forms
-def test_construct_struct_with_a_field_called_splices_is_built_and_parsed(form: Callable[[Any], Any]) -> None:
+def test_construct_library_struct_of_an_optional_message_can_have_a_field_splices(form: Callable[[Any], Any]) -> None:
     message = fetched(2, b"records")
     declared = form(construct.Struct("splices" / construct.Int8ub, "message" / construct.Optional(FETCH_RESPONSE_V11)))
     data = b"\3" + FETCH_RESPONSE_V11.encode(message)
@@ -243,7 +247,7 @@ PARTITIONS = 100
 """Enough partitions that construct's own cost per struct, some 2 microseconds and a reference cycle, is small in comparison."""
 
 
-def test_compiled_construct_parser_is_at_most_1_5_times_as_slow_as_generated_code() -> None:
+def test_construct_library_parser_is_at_most_1_5_times_as_slow_as_generated_code() -> None:
     message = fetched(PARTITIONS, b"r" * 1000)
     data = FETCH_RESPONSE_V11.encode(message)
     compiled = construct.Struct("message" / FETCH_RESPONSE_V11).compile()
@@ -251,7 +255,7 @@ def test_compiled_construct_parser_is_at_most_1_5_times_as_slow_as_generated_cod
     assert lowest_ratio(lambda: compiled.parse(data), lambda: FETCH_RESPONSE_V11.decode(data), 1.5) <= 1.5
 
 
-def test_compiled_construct_builder_is_at_most_1_5_times_as_slow_as_generated_code() -> None:
+def test_construct_library_builder_is_at_most_1_5_times_as_slow_as_generated_code() -> None:
     message = fetched(PARTITIONS)  # records would be copied once more than by the flat code alone
     compiled = construct.Struct("message" / FETCH_RESPONSE_V11).compile()
     assert compiled.build({"message": message}) == FETCH_RESPONSE_V11.encode(message)
@@ -268,7 +272,7 @@ def test_parsing_an_array_compiled_by_the_construct_library_takes_linear_time() 
     assert len(many.parse(long)) == 2000
 
 
-def test_parsing_a_compiled_construct_array_from_a_file_takes_linear_time(tmp_path: Path) -> None:
+def test_parsing_a_file_with_a_compiled_construct_library_array_takes_linear_time(tmp_path: Path) -> None:
     few, many = (construct.Array(number, HEARTBEAT_REQUEST_V4).compile() for number in (200, 2000))
     encoded = HEARTBEAT_REQUEST_V4.encode(HeartbeatRequest(group_id="g" * 400))
     short, long = tmp_path / "short", tmp_path / "long"

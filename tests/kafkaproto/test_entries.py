@@ -49,7 +49,7 @@ def marker(offset: int = 0, *, committed: bool = True) -> bytes:
     )
 
 
-def test_data_with_batches_of_magic_0_1_and_2_is_decoded_completely() -> None:
+def test_buffer_with_batches_of_magic_0_1_and_2_is_decoded_completely() -> None:
     decoded_batches = list(entries.batches(MIXED))
     assert [entry.header.magic for entry in decoded_batches] == [0, 0, 0, 1, 2, 1, 1, 1, 2]
     assert [entry.header.last_offset for entry in decoded_batches] == [0, 1, 2, 5, 8, 9, 10, 11, 14]
@@ -69,7 +69,7 @@ def test_transaction_markers_are_not_returned_as_records() -> None:
     ]
 
 
-def test_truncated_last_batch_raises_an_error_and_is_not_counted_as_complete_bytes() -> None:
+def test_truncated_last_batch_raises_an_error_and_is_excluded_from_complete_bytes() -> None:
     edges = [0, *(entry.position + entry.header.size for entry in entries.batches(MIXED))]
     for cut in range(len(MIXED) + 1):
         whole = max(edge for edge in edges if edge <= cut)

@@ -8,7 +8,7 @@ from kafkaproto.generator import PACKAGE, emit
 from kafkaproto.generator.__main__ import generate, main, stale_files
 
 
-def test_generated_code_in_the_repository_is_current() -> None:
+def test_generated_code_in_the_repository_equals_the_output_of_the_generator() -> None:
     assert stale_files(generate()) == []
 
 

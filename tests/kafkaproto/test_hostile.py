@@ -230,7 +230,7 @@ def nested(depth: int) -> bytes:
 
 
 @core_first([e for e in LATEST if e.layout.tags])
-def test_valid_tagged_fields_are_decoded_and_invalid_ones_raise_a_decode_error(entry: Entry) -> None:
+def test_valid_tagged_fields_are_decoded_and_invalid_tagged_fields_raise_an_error(entry: Entry) -> None:
     whole = entry.layout.encode(Values(entry.id).object(entry.layout, "empty"))
     empty = entry.layout.encode(drop_tags(entry, entry.layout.decode(whole)))
     assert empty.endswith(b"\x00")

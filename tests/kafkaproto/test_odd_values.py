@@ -68,7 +68,7 @@ def test_encode_error_shows_only_the_beginning_of_a_large_value() -> None:
     assert "b'xxx" in str(error.value) and len(str(error.value)) < LONGEST_SHOWN + 100
 
 
-def test_generated_code_and_construct_structs_encode_a_uuid_given_as_bytearray() -> None:
+def test_generated_code_and_construct_library_encode_a_uuid_given_as_bytearray() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=bytearray(range(16)), name=None)])  # type: ignore[arg-type]
     layout = MetadataRequest.layout(12)
     assert layout.encode(request) == layout.build(request)

@@ -139,7 +139,7 @@ def test_field_names_of_message_definitions_are_converted_to_snake_case(name: st
     assert snake_case(name) == ours
 
 
-def test_message_versions_with_equal_fields_share_one_layout() -> None:
+def test_message_versions_with_equal_fields_share_one_layout_object() -> None:
     layouts = Layouts(parse(with_field(versions="1-2", ignorable=True)), {"M": "M"})
     assert [layout.versions for layout in layouts.by_struct["M"]] == [[0], [1, 2], [3]]
     assert ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"

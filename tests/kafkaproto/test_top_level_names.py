@@ -33,7 +33,7 @@ def modules_after(statement: str) -> list[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_importing_kafkaproto_imports_no_other_module() -> None:
+def test_importing_package_kafkaproto_imports_none_of_its_submodules() -> None:
     assert modules_after("import kafkaproto; kafkaproto.__version__; dir(kafkaproto)") == ["kafkaproto"]
 
 

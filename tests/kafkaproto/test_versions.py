@@ -10,7 +10,7 @@ from kafkaproto.versions import NO_VERSIONS, OPEN_ENDED, VersionRange
 @pytest.mark.parametrize(
     ("text", "lowest", "highest"), [("3", 3, 3), ("0-7", 0, 7), ("9+", 9, OPEN_ENDED), ("0+", 0, OPEN_ENDED)]
 )
-def test_version_range_is_printed_as_it_was_parsed(text: str, lowest: int, highest: int) -> None:
+def test_version_range_is_printed_in_the_form_in_which_it_was_written(text: str, lowest: int, highest: int) -> None:
     parsed = VersionRange.parse(text)
     assert (parsed.lowest, parsed.highest, str(parsed)) == (lowest, highest, text)
     assert lowest in parsed and highest in parsed and lowest - 1 not in parsed and highest + 1 not in parsed

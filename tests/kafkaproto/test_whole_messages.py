@@ -15,7 +15,7 @@ from kafkaproto.structs import Whole
 from tests.support.codec.catalogue import DATA_ENTRIES, ENTRIES, Entry
 
 
-def test_message_class_encodes_and_decodes_a_given_version() -> None:
+def test_message_class_encodes_and_decodes_the_version_given_as_an_argument() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(name="orders")])
     data = request.encode(9)
     assert MetadataRequest.decode(data + b"more", 9) == (request, len(data))

@@ -28,7 +28,7 @@ def result(name: str, *findings: Finding, at: dict[str, str] = HERE) -> Result:
     return Result(name, "abc1234", at, "2026-11-22", 7, list(findings or (Finding("it is so", True),)))
 
 
-def test_long_test_run_runs_only_new_and_failed_parts_and_those_with_changed_code() -> None:
+def test_long_test_run_skips_only_passed_parts_whose_code_has_not_changed() -> None:
     all_of_them = [Part(name, list) for name in ("kept", "changed", "broken", "new")]
     results = {
         "kept": result("kept"),
@@ -152,7 +152,7 @@ def test_each_result_of_the_long_test_run_contains_the_tested_commit() -> None:
 NAMES = ["kafka-configs", "distribution", "simulation-00000", "simulation-00500", "simulation-01000"]
 
 
-def test_long_test_run_page_names_each_failed_check_and_each_part_that_was_not_run() -> None:
+def test_long_test_run_page_lists_failed_checks_and_test_parts_that_were_not_run() -> None:
     bad = replace(result("distribution", Finding("it is not", False)), commit="def5678")
     text = page(NAMES[:3], {"kafka-configs": result("kafka-configs"), "distribution": bad}, NAMES[1:3], "fed9876")
     assert "2 of 3 parts were run. **These do not hold:** distribution.\n" in text
@@ -187,7 +187,7 @@ def test_long_test_run_page_has_a_row_with_totals_and_dates_for_each_kind_of_tes
     assert rows(page(NAMES, lost, NAMES, "fed9876"))["Simulation"][1] == "**does not hold**"
 
 
-def test_long_test_run_page_raises_value_error_for_a_part_of_an_unknown_kind() -> None:
+def test_long_test_run_page_raises_value_error_for_a_part_without_a_kind_of_test() -> None:
     with pytest.raises(ValueError, match="part new has 0 kinds"):
         page(["new"], {}, ["new"], "fed9876")
 
@@ -247,7 +247,7 @@ def test_unstable_request_sequence_fails_the_long_test_run_unless_a_reason_is_li
     assert part.run()[1] == Finding("seed 7 is unstable, because the order of members is random", True)
 
 
-def test_long_test_run_parts_cover_10000_simulations_and_2000_request_sequences() -> None:
+def test_long_test_run_contains_10000_simulations_and_2000_request_sequences() -> None:
     names = [part.name for part in all_parts()]
     assert len(names) == len(set(names))
     assert sum(name.startswith("simulation-") for name in names) * parts.SEEDS_OF_A_PART == parts.SEEDS == 10_000

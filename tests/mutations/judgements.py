@@ -9,7 +9,7 @@ JUDGEMENTS: dict[str, str] = {
     ),
     "broker/log/store.py: if dropped: -> if not (dropped):": (
         "Gap, closed: the index would have kept the entries of dropped segments. "
-        "`test_dropping_segments_removes_their_index_entries` catches it."
+        "`test_dropping_log_segments_also_removes_the_index_entries_of_these_segments` catches it."
     ),
     "broker/log/replica_log.py: if epoch != self.epochs.latest and epoch >= 0: -> if epoch != self.epochs.latest or epoch >= 0:": (
         "Equivalent: `EpochCache.assign` ignores the latest epoch at a later offset, and every batch of a leader has an epoch of at least 0."
@@ -19,7 +19,7 @@ JUDGEMENTS: dict[str, str] = {
     ),
     "broker/group/settings.py: offset_metadata_max_bytes: int = 4_096 -> offset_metadata_max_bytes: int = 4097": (
         "Gap, closed: the cluster passes every value, so that no default was tested. "
-        "`test_default_group_settings_equal_the_broker_defaults_of_kafka_3_9` catches it."
+        "`test_default_values_of_group_settings_equal_the_broker_defaults_of_kafka_3_9` catches it."
     ),
     (
         "broker/fetch/fetch_condition.py: return self._params.replica_id >= 0 and self._reader.throttles(self._params, partitio…"

@@ -316,7 +316,7 @@ def test_text_of_a_mutation_joins_a_statement_of_several_lines_into_a_single_lin
     assert edit_of(source, site) == ("a( b )  # c", "pass  # c")
 
 
-def test_mutation_testing_page_is_current_and_explains_every_surviving_mutation() -> None:
+def test_mutation_testing_page_matches_its_results_and_explains_each_survivor() -> None:
     columns = results.load()
     assert (results.FOLDER / "RESULTS.md").read_text() == results.page(columns)
     survivors = {
@@ -356,7 +356,7 @@ def test_mutation_testing_with_option_column_but_no_option_rev_exits_with_an_err
     assert "--column after needs --rev" in capsys.readouterr().err
 
 
-def test_mutation_testing_list_option_prints_the_mutation_of_each_seed(
+def test_option_list_of_mutation_testing_prints_the_mutation_of_each_seed(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--tree", str(tree), "--list", "--seeds", "4-5,9"]) == 0

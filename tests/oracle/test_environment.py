@@ -40,7 +40,7 @@ def written_by_kafka(version: str, variables: dict[str, str], folder: Path) -> d
 
 
 @pytest.mark.parametrize(("version", "release"), [(KAFKA_VERSION, "3.9"), (NEWER_VERSION, "4.2")])
-def test_environment_variables_become_the_same_settings_as_in_the_kafka_image(
+def test_environment_variables_set_the_same_broker_settings_as_in_the_kafka_image(
     version: str, release: str, tmp_path: Path
 ) -> None:
     variables = VARIABLES | dict.fromkeys(FOR_THE_JVM, "a=b")

@@ -19,7 +19,9 @@ def decoded(kafka: Oracle, name: str, version: int, data: bytes) -> Decoded | No
 
 
 @pytest.mark.parametrize("api", INTERNAL_APIS, ids=lambda api: api.name)
-def test_kafka_decodes_the_constant_requests_of_the_conformance_suite(releases: Releases, api: InternalApi) -> None:
+def test_kafka_decodes_requests_that_the_conformance_suite_stores_as_hex_digits(
+    releases: Releases, api: InternalApi
+) -> None:
     for version, (_, body) in enumerate(api.requests):
         data = bytes.fromhex(body)
         results = [decoded(kafka, f"{api.name}Request", version, data) for kafka, _ in releases.all]

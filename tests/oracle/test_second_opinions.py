@@ -117,7 +117,9 @@ def listed(library: str, entry: Entry, does: str) -> list[Disagreement]:
 
 
 @pytest.mark.parametrize(("library", "entry"), COMPARED)
-def test_other_python_kafka_codecs_agree_with_kafkaproto_except_in_listed_cases(library: str, entry: Entry) -> None:
+def test_python_kafka_libraries_decode_like_kafkaproto_except_for_listed_differences(
+    library: str, entry: Entry
+) -> None:
     agreed = 0
     for data in samples(library, entry):
         does = outcome(library, entry, data)

@@ -77,7 +77,7 @@ def test_demo_exits_with_status_1_if_an_actual_value_differs_from_the_expected_v
     ("module", "name"),
     [pytest.param(*step, marks=[pytest.mark.spark] if step[0] in demo.WITH_SPARK else []) for step in demo.STEPS],
 )
-def test_every_demo_step_is_a_module_with_a_run_function(module: str, name: str) -> None:
+def test_every_step_of_the_demo_is_a_module_with_a_function_named_run(module: str, name: str) -> None:
     work = importlib.import_module(f"kafkaproto.pipeline.demo.{module}").run
     assert list(inspect.signature(work).parameters) == ["brokers", "progress"]
     assert name
@@ -109,7 +109,7 @@ def test_demo_prints_a_pip_install_command_and_exits_if_a_package_is_missing(
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_demo_steps_without_spark_run_from_the_command_line() -> None:
+def test_demo_steps_that_do_not_need_spark_run_from_the_command_line() -> None:
     only = ["--only", "groups", "--only", "racks", "--only", "limits"]
     result = subprocess.run(
         [sys.executable, "-m", "kafkaproto.pipeline.demo", *only],

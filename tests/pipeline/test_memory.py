@@ -84,7 +84,7 @@ def written(path: Path, rounds: int) -> Path:
 @pytest.mark.parametrize(
     ("peak", "short"), [(of_trace, 800), (of_file, 150), (of_connection, 150)], ids=["trace", "file", "connection"]
 )
-def test_table_job_needs_nearly_equal_memory_for_a_trace_that_is_four_times_as_long(
+def test_trace_table_job_needs_nearly_equal_memory_for_a_trace_4_times_as_long(
     peak: Callable[[Path, int], tuple[int, int]], short: int, tmp_path: Path
 ) -> None:
     spawning = multiprocessing.get_context("spawn")

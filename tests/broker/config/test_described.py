@@ -182,7 +182,7 @@ def places(**settings: str) -> dict[str, tuple[str | None, int, int]]:
 
 
 @pytest.mark.rule("CF-25")
-def test_broker_without_listeners_and_log_dirs_describes_its_addresses_and_directory() -> None:
+def test_describe_configs_returns_real_listeners_and_log_dirs_even_if_they_are_unset() -> None:
     expected = {
         "listeners": ("PLAINTEXT://broker0:9092", STATIC, 2),
         "advertised.listeners": ("PLAINTEXT://broker0:9092", STATIC, 1),
@@ -199,7 +199,7 @@ def test_broker_without_listeners_and_log_dirs_describes_its_addresses_and_direc
 
 
 @pytest.mark.rule("CF-25")
-def test_broker_with_a_data_directory_describes_its_absolute_path_as_log_dirs(
+def test_setting_log_dirs_is_described_as_the_absolute_path_of_the_data_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -218,7 +218,7 @@ def test_broker_with_a_data_directory_describes_its_absolute_path_as_log_dirs(
 
 
 @pytest.mark.rule("CF-25")
-def test_broker_describes_its_listener_and_log_dir_settings_as_the_user_has_set_them() -> None:
+def test_describe_configs_returns_the_listeners_and_log_dirs_that_the_user_set() -> None:
     given = places(listeners="PLAINTEXT://:0", log_dir="/data")
     assert given == {
         "listeners": ("PLAINTEXT://:0", STATIC, 2),
@@ -284,7 +284,7 @@ def test_unknown_message_format_version_is_rejected(value: str) -> None:
 
 @pytest.mark.rule("CF-26")
 @pytest.mark.parametrize("name", ["node.id", "broker.id"])
-def test_settings_node_id_and_broker_id_do_not_change_the_id_of_a_broker(name: str) -> None:
+def test_settings_named_node_id_and_broker_id_do_not_change_the_id_of_a_broker(name: str) -> None:
     cluster = VirtualCluster(2, {name: "7"})
     assert cluster.state.config.without_effect() == [name]
     for broker_id in ("0", "1"):
@@ -412,7 +412,7 @@ def test_log_cleaner_threads_can_be_doubled_from_4_to_8_and_then_from_8_to_16() 
     assert cluster.state.config.get(0, "log.cleaner.threads") == 4
 
 
-def test_minimum_compaction_lag_of_a_topic_cannot_exceed_its_maximum() -> None:
+def test_min_compaction_lag_of_a_topic_cannot_exceed_max_compaction_lag() -> None:
     cluster = made(log_cleaner_max_compaction_lag_ms="60000")
     low, high = "min.compaction.lag.ms", "max.compaction.lag.ms"
     assert create(cluster, "u", low, "60001") == (

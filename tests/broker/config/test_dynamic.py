@@ -76,7 +76,7 @@ def test_describe_configs_lists_replication_throttle_rates_only_if_they_are_set(
     assert described(cluster, BROKER, "0", LEADER_RATE) == {LEADER_RATE: of_all}
 
 
-def test_describe_configs_marks_node_id_but_no_dynamic_setting_as_read_only(cluster: VirtualCluster) -> None:
+def test_describe_configs_marks_node_id_as_read_only_but_no_dynamic_setting(cluster: VirtualCluster) -> None:
     descriptions = described(cluster, BROKER, "0")
     assert not descriptions["message.max.bytes"][2] and descriptions["node.id"][2]
 
@@ -129,7 +129,7 @@ def test_validate_only_alter_configs_changes_no_setting_and_rejects_invalid_valu
 
 
 @pytest.mark.rule("R-1")
-def test_throttled_replica_lists_can_be_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
+def test_entries_can_be_appended_to_and_subtracted_from_throttled_replica_lists(cluster: VirtualCluster) -> None:
     def own() -> Any:
         return described(cluster, TOPIC, "t", LEADERS)[LEADERS]
 

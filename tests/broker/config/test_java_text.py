@@ -8,7 +8,7 @@ from kafkaproto.broker.config.java_text import java_items, java_trim
 
 
 @pytest.mark.rule("CF-27", "GN-5", "GC-56")
-def test_function_java_trim_removes_only_characters_up_to_u0020_at_both_ends() -> None:
+def test_function_java_trim_removes_leading_and_trailing_characters_up_to_u0020() -> None:
     removed = [code for code in range(0x3100) if not java_trim(chr(code))]
     assert removed == [*range(0x21)]
     assert java_trim("\0 \x1fa b\0c\t\r\n") == "a b\0c"
@@ -28,5 +28,7 @@ def test_function_java_trim_removes_only_characters_up_to_u0020_at_both_ends() -
         (" , a,", ["", "a", ""]),
     ],
 )
-def test_items_of_a_list_setting_lose_only_blanks_and_line_breaks_around_commas(text: str, items: list[str]) -> None:
+def test_only_blanks_and_line_breaks_around_the_commas_of_a_list_setting_are_removed(
+    text: str, items: list[str]
+) -> None:
     assert java_items(text) == items

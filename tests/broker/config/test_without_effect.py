@@ -24,13 +24,13 @@ def test_each_setting_without_effect_has_a_documented_reason_for_no_effect(relea
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_settings_that_have_an_effect_are_not_documented_as_without_effect(release: str) -> None:
+def test_no_setting_that_has_an_effect_is_documented_as_having_no_effect(release: str) -> None:
     known = definitions_of(release)
     acting = [name for table in (known.broker, known.topic, known.group) for name, s in table.items() if s.acts]
     assert [name for name in acting if reason_of(name) is not None] == []
 
 
-def test_each_reason_why_settings_have_no_effect_applies_to_at_least_1_setting() -> None:
+def test_each_documented_reason_for_no_effect_applies_to_at_least_one_setting() -> None:
     names = {setting.name for release in ("3.9", "4.2") for setting in without_effect(release)}
     assert {reason_of(name) for name in names} == set(REASONS)
 

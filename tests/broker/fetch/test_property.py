@@ -96,7 +96,7 @@ def filled(made: list[Log]) -> VirtualCluster:
 @pytest.mark.rule("X-3", "X-4", "F-6", "F-7", "F-8", "F-10", "F-15")
 @given(cases(), st.sampled_from([4, 11, 17]))
 @settings(max_examples=400, deadline=None)
-def test_fetch_returns_the_stored_bytes_within_partition_and_response_limits(case: Any, version: int) -> None:
+def test_random_fetches_return_the_stored_bytes_within_partition_and_response_limits(case: Any, version: int) -> None:
     made, requests, max_bytes, from_follower = case
     cluster = filled(made)
     stored = [replica(cluster, 0, index=index).log.read_all() for index in range(len(made))]

@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_offset_out_of_range_response_contains_log_offsets_only_with_semantics_kip(offset: int) -> None:
+def test_out_of_range_response_contains_log_offsets_only_if_option_semantics_is_kip(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
@@ -84,7 +84,7 @@ def test_fetch_below_log_start_is_out_of_range_and_at_log_end_returns_no_records
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_fetch_above_high_watermark_gets_offset_not_available_with_semantics_kip() -> None:
+def test_fetch_above_high_watermark_gets_an_error_if_option_semantics_is_kip() -> None:
     cluster = lagging("kip")
     for broker_id in (0, 1):  # the leader, and a follower that has the records
         for offset in (3, 4, 5):
@@ -99,7 +99,7 @@ def test_fetch_above_high_watermark_gets_offset_not_available_with_semantics_kip
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_fetch_above_high_watermark_gets_no_record_and_no_error_with_semantics_kafka() -> None:
+def test_fetch_above_high_watermark_returns_no_records_if_option_semantics_is_kafka() -> None:
     """At the high watermark the fetch is parked; above it Kafka assumes that the log was truncated and answers at once."""
     cluster = lagging("kafka")
     for broker_id in (0, 1):
@@ -138,7 +138,7 @@ def test_lagging_follower_returns_leader_high_watermark_if_option_semantics_is_k
 
 
 @pytest.mark.rule("D2")
-def test_follower_with_semantics_kafka_returns_at_most_its_log_end_as_high_watermark() -> None:
+def test_lagging_follower_returns_log_end_as_watermark_if_option_semantics_is_kafka() -> None:
     cluster = _follower_behind_the_high_watermark("kafka")
     seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 1, 1, 1, 1]
@@ -190,7 +190,7 @@ def test_fetch_v13_returns_unknown_topic_id_for_an_unknown_topic() -> None:
 
 
 @pytest.mark.rule("F-24")
-def test_fetch_error_for_a_wrong_leader_epoch_precedes_other_partition_errors() -> None:
+def test_fetch_error_for_a_wrong_leader_epoch_precedes_all_other_partition_errors() -> None:
     cluster = three()
     elect(cluster, 1)
     assert fetch_one(cluster, 0, 99, epoch=0, version=10).error_code == 74

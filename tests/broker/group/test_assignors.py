@@ -127,7 +127,7 @@ def test_range_assignor_computes_the_same_targets_for_any_order_of_the_members(
 
 
 @given(group=groups(homogeneous=False))
-def test_uniform_assignor_before_4_0_assigns_every_partition_once_or_fails(
+def test_uniform_assignor_before_4_0_either_assigns_each_partition_once_or_raises(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     """It cannot fail for a group without current targets."""
@@ -138,7 +138,7 @@ def test_uniform_assignor_before_4_0_assigns_every_partition_once_or_fails(
     assert_complete(new, counts, assign_uniform(new, counts, is_release_4=False, is_release_4_1=False))
 
 
-def test_number_of_missing_topics_affects_the_topic_order_of_the_uniform_assignor() -> None:
+def test_uniform_assignor_orders_topics_by_a_hash_map_sized_for_missing_topics_too() -> None:
     """The topics are in buckets 18 and 3 of 32, or in buckets 2 and 3 of 16. The first member gets the partition of the topic in the first bucket."""
     late, early = bytes(15) + b"\x12", bytes(15) + b"\x03"
     for subscribed, first in ((2, late), (13, early)):
@@ -167,7 +167,7 @@ def test_uniform_assignor_gives_members_partition_counts_that_differ_by_at_most_
 
 
 @given(group=groups(homogeneous=False))
-def test_uniform_assignor_run_again_on_its_own_result_moves_no_partition(
+def test_uniform_assignor_moves_no_partition_of_an_assignment_that_it_computed(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     members, counts = group

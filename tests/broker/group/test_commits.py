@@ -46,7 +46,7 @@ def test_offset_commit_to_an_unknown_group_creates_the_group_and_stores_the_offs
     assert commit(bench, 3) == 0 and fetched(bench) == 3
 
 
-def test_commit_with_a_generation_is_rejected_if_the_group_does_not_exist(bench: Bench) -> None:
+def test_offset_commit_with_a_generation_is_rejected_if_the_group_does_not_exist(bench: Bench) -> None:
     assert commit(bench, 5, "m", 1) == ILLEGAL_GENERATION
     assert bench.coordinator.list_groups() == []
     commit(bench, 5)
@@ -63,7 +63,7 @@ def test_offset_commit_to_a_group_with_members_needs_the_current_generation(benc
     assert commit(bench, 1, member, 1) == 0 and fetched(bench) == 1
 
 
-def test_commit_during_a_rebalance_is_accepted_until_the_generation_changes(bench: Bench) -> None:
+def test_offset_commit_during_a_rebalance_is_accepted_until_the_generation_changes(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     joins = [bench.join(leader)]
     # While members join, a commit is accepted: a consumer commits before it rejoins.
@@ -177,7 +177,7 @@ def test_function_subscribed_topics_returns_none_for_a_malformed_member_subscrip
     assert have_impossible_size([subscription("a"), b"\0\1\x7f\xff\xff\xff", b""])
 
 
-def test_list_and_describe_groups_return_state_members_and_metadata(bench: Bench) -> None:
+def test_list_groups_and_describe_groups_return_state_members_and_metadata(bench: Bench) -> None:
     (member,) = bench.stable(1, protocols=(("range", b"meta"),), instance="i")
     bench.join(group="other", require_id=True)
     c = bench.coordinator

@@ -37,7 +37,7 @@ def group(request: pytest.FixtureRequest) -> Group:
     return Group(request.param)
 
 
-def test_new_group_protocol_is_disabled_in_kafka_3_9_unless_a_setting_enables_it() -> None:
+def test_kip_848_protocol_is_disabled_in_kafka_3_9_unless_a_setting_enables_it() -> None:
     cluster = VirtualCluster()
     request = ConsumerGroupHeartbeatRequest(
         "g", "A", 0, rebalance_timeout_ms=1, subscribed_topic_names=["T"], topic_partitions=[]
@@ -62,7 +62,7 @@ def test_leave_group_removes_several_classic_members_in_one_epoch_from_4_0_on(gr
         assert [member.member_id for member in group.described().members] == ["C"]
 
 
-def test_member_that_unsubscribes_while_revoking_gets_new_assignment_since_kafka_4_2(group: Group) -> None:
+def test_revoking_member_that_unsubscribes_gets_a_new_assignment_since_kafka_4_2(group: Group) -> None:
     group.cluster.topic("t2", 6)
     both = ["T", "t1", "t2"]
     group.join("A", *both)
@@ -139,7 +139,7 @@ def test_offset_fetch_with_require_stable_for_an_empty_group_list_returns_no_gro
     ],
 )
 @pytest.mark.parametrize("release_name", ["3.9", "4.2"])
-def test_group_timeouts_outside_their_configured_bounds_are_rejected_at_start(
+def test_broker_start_fails_if_a_group_timeout_is_outside_its_configured_bounds(
     release_name: str, name: str, value: str, message: str
 ) -> None:
     pattern = re.escape(message).replace(r"\.\*", ".*")
@@ -158,9 +158,7 @@ def test_group_heartbeat_interval_must_be_below_the_session_timeout() -> None:
 @pytest.mark.rule("GN-67")
 @pytest.mark.parametrize("release_name", ["3.7", "3.9", "4.2"])
 @pytest.mark.parametrize("value", ["consumer", "share,consumer", ""])
-def test_broker_start_rejects_group_coordinator_rebalance_protocols_without_classic(
-    release_name: str, value: str
-) -> None:
+def test_broker_start_fails_if_the_setting_rebalance_protocols_lacks_classic(release_name: str, value: str) -> None:
     name = "group.coordinator.rebalance.protocols"
     with pytest.raises(ConfigError, match=re.escape(f'{name} must contain classic (got "{value}")')):
         VirtualCluster(1, {name: value}, release_name=release_name)

@@ -113,7 +113,7 @@ def test_partitions_are_revoked_from_a_member_before_another_member_gets_them(gr
 
 
 @pytest.mark.rule("SN-31")
-def test_heartbeat_with_all_fields_returns_the_assignment_even_if_it_is_unchanged(group: Group) -> None:
+def test_heartbeat_with_all_fields_returns_even_an_unchanged_assignment(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -309,7 +309,7 @@ def test_consumer_group_is_described_identically_before_and_after_a_coordinator_
     assert group.epochs == ("Empty", 4, 2)
 
 
-def test_heartbeat_to_a_new_coordinator_waits_until_loaded_records_are_replicated() -> None:
+def test_new_coordinator_answers_heartbeats_only_after_loaded_records_are_replicated() -> None:
     """The old coordinator stopped before all followers had the change, so the next coordinator may lose it, too."""
     group = Group("4.2", brokers=3)
     group.join("A")

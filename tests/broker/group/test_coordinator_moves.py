@@ -118,7 +118,7 @@ def test_segment_size_of_the_consumer_offsets_topic_is_offsets_topic_segment_byt
 
 
 @pytest.mark.rule("GO-11", "GO-12", "SN-20")
-def test_group_and_its_offsets_move_with_the_leader_of_their_offsets_partition(
+def test_group_and_its_offsets_move_with_the_leader_of_the_offsets_partition(
     three: VirtualCluster,
 ) -> None:
     index, before = place(three)
@@ -185,7 +185,7 @@ def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_reques
 
 @pytest.mark.rule("GC-7")
 @pytest.mark.parametrize(("release", "settings", "error"), [("3.9", {}, 14), ("3.9", IN_JAVA, 26), ("4.2", {}, 26)])
-def test_invalid_session_timeout_error_precedes_loading_error_only_with_kip_848(
+def test_invalid_session_timeout_error_precedes_load_in_progress_only_with_kip_848(
     release: str, settings: dict[str, str], error: int
 ) -> None:
     cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"} | settings, release_name=release)
@@ -213,7 +213,7 @@ def test_list_groups_with_kip_848_is_empty_while_an_offsets_partition_is_loading
     assert (response.error_code, [group.group_id for group in response.groups]) == (NONE, ["g"])
 
 
-def test_broker_that_loses_leadership_while_loading_groups_never_serves_them(three: VirtualCluster) -> None:
+def test_broker_that_loses_leadership_while_loading_a_group_never_serves_the_group(three: VirtualCluster) -> None:
     cluster = VirtualCluster(3, {"kafkaproto.group.load.ms": "500"})
     index, before = place(cluster)
     cluster.advance(499)

@@ -96,7 +96,7 @@ def test_delete_groups_and_offset_delete_change_nothing_if_their_write_is_reject
 
 
 @pytest.mark.rule("GN-63")
-def test_empty_consumer_group_does_not_become_classic_if_the_write_of_a_join_fails() -> None:
+def test_empty_consumer_group_does_not_become_classic_if_a_join_cannot_be_stored() -> None:
     group = with_offset("4.2")
     group.join("A")
     group.beat("A", -1)

@@ -102,7 +102,7 @@ def sync(member_id: str, version: int, generation: int = 1, **assigned: bytes) -
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_sync_group_response_has_the_fields_of_each_version(cluster: VirtualCluster, version: int) -> None:
+def test_sync_group_response_has_the_fields_of_the_request_version(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     answer = client.ask(sync(member_id, version, **{member_id: b"all"}), version)
@@ -205,7 +205,7 @@ def test_every_offset_fetch_version_returns_the_committed_offsets(cluster: Virtu
     assert fetched(client, version, 1, group="other") == [(1, -1, 0, "")]
 
 
-def test_commit_from_a_group_member_requires_its_current_generation(cluster: VirtualCluster) -> None:
+def test_offset_commit_of_a_member_requires_the_current_generation_of_the_group(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     client.ask(sync(member_id, 3), 3)
@@ -223,14 +223,14 @@ def test_offset_commit_retention_time_sets_when_the_offset_expires(cluster: Virt
     assert fetched(cluster.connect(), 5, 0, 1) == [(0, -1, 0, ""), (1, 6, 0, "note")]
 
 
-def test_zookeeper_based_version_0_of_offset_commit_and_fetch_is_unsupported(cluster: VirtualCluster) -> None:
+def test_zookeeper_based_version_0_of_offset_commit_and_offset_fetch_is_unsupported(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert codes(client.ask(commit(0, ("t", 0, 1)), 0)) == [("t", 0, UNSUPPORTED)]
     answer = client.ask(OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [0, 1])]), 0)
     assert codes(answer) == [("t", 1, UNSUPPORTED), ("t", 0, UNSUPPORTED)]  # in the order of a hash table
 
 
-def test_offset_fetch_can_request_all_topics_of_a_group_and_several_groups(cluster: VirtualCluster) -> None:
+def test_offset_fetch_can_request_all_topics_of_a_group_or_several_groups(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(commit(8, ("t", 1, 5), ("t", 0, 6), group="a"), 8)
     client.ask(commit(8, ("t", 1, 7), group="b"), 8)
@@ -304,7 +304,7 @@ def test_find_coordinator_rejects_unknown_key_types(cluster: VirtualCluster) -> 
 
 
 @pytest.mark.rule("M-8")
-def test_group_request_to_a_broker_other_than_its_coordinator_gets_not_coordinator() -> None:
+def test_group_request_to_a_broker_that_is_not_the_coordinator_gets_not_coordinator() -> None:
     cluster = VirtualCluster(3, {"offsets.topic.num.partitions": "50"})
     cluster.topic("t")
     topic = cluster.state.controller.ensure_internal("__consumer_offsets")
@@ -339,7 +339,7 @@ def test_journal_has_a_parked_event_for_a_join_group_request_that_waits(cluster:
 
 
 @pytest.mark.rule("GO-2")
-def test_coordinator_is_unavailable_with_too_few_brokers_for_the_offsets_topic() -> None:
+def test_find_coordinator_fails_if_too_few_brokers_run_for_the_offsets_topic() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "3"}, profile="kafka")
     client = cluster.connect()
     for _ in range(3):

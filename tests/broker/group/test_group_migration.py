@@ -114,7 +114,7 @@ def test_group_above_the_max_size_of_the_target_protocol_is_not_converted() -> N
 
 
 @pytest.mark.rule("GN-55", "GN-59", "GO-11")
-def test_new_coordinator_of_a_mixed_group_loads_members_of_both_protocols() -> None:
+def test_new_coordinator_of_a_mixed_group_loads_classic_and_kip_848_members() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     member_id = classic_member(group)
     assert group.seen(group.join("A")) == (2, set())
@@ -170,7 +170,7 @@ def test_offset_commit_written_during_a_group_upgrade_is_not_lost() -> None:
     assert (kind(group)[0], committed(group)) == ("consumer", 7)
 
 
-def test_journal_names_the_group_protocol_change_as_a_cause_of_the_rebalance() -> None:
+def test_journal_names_a_changed_group_protocol_as_a_cause_of_the_rebalance() -> None:
     group = with_policy("4.2", None)
     member_id = classic_member(group)
     group.join("A")

@@ -74,7 +74,7 @@ def test_member_ids_begin_with_client_id_or_instance_id_and_repeat_for_equal_see
     assert len(ids[0][0]) == len("client-") + 36
 
 
-def test_KIP394_join_without_member_id_gets_an_id_and_must_join_again(bench: Bench) -> None:
+def test_KIP394_first_join_gets_a_member_id_and_must_be_repeated_with_that_id(bench: Bench) -> None:
     first = bench.join(require_id=True).answer
     assert (first.error_code, first.generation_id) == (MEMBER_ID_REQUIRED, -1) and first.member_id
     assert bench.state == "Empty"
@@ -233,7 +233,7 @@ def test_dynamic_members_that_do_not_rejoin_are_removed_at_the_rebalance_timeout
 
 
 @pytest.mark.rule("GC-25", "GC-28")
-def test_new_leader_is_chosen_if_the_group_leader_does_not_rejoin(bench: Bench) -> None:
+def test_another_member_becomes_leader_if_the_group_leader_does_not_rejoin(bench: Bench) -> None:
     leader, follower = bench.stable(2, session_ms=600_000, rebalance_ms=20_000)
     join = bench.join(follower, (("range", b"new"),), session_ms=600_000, rebalance_ms=20_000)
     bench.advance(20_000)

@@ -85,7 +85,7 @@ def test_committed_offset_with_its_own_expiry_time_is_stored_as_record_version_1
 
 
 @given(names, names, st.integers(0, 2**31 - 1), offsets, st.sampled_from([KAFKA_3_9, KAFKA_4_1]))
-def test_encoded_committed_offset_record_is_decoded_to_the_same_values(
+def test_record_of_a_committed_offset_is_unchanged_after_encoding_and_decoding(
     group: str, topic: str, index: int, committed: CommittedOffset, versions: RecordVersions
 ) -> None:
     entry = offset_entry(group, (topic, index), committed, versions)
@@ -94,7 +94,7 @@ def test_encoded_committed_offset_record_is_decoded_to_the_same_values(
 
 
 @given(names, groups, st.sampled_from([3, 4]))
-def test_encoded_classic_group_record_is_decoded_to_the_same_values(
+def test_record_of_a_classic_group_is_unchanged_after_encoding_and_decoding(
     group_id: str, group: StoredGroup, version: int
 ) -> None:
     entry = group_entry(group_id, group, RecordVersions(3, version))

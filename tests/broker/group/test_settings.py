@@ -21,7 +21,7 @@ from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequ
 from kafkaproto.records.compression import Compression
 
 
-def test_default_group_settings_equal_the_broker_defaults_of_kafka_3_9() -> None:
+def test_default_values_of_group_settings_equal_the_broker_defaults_of_kafka_3_9() -> None:
     defaults = {name.replace(".", "_"): setting.default for name, setting in definitions_of("3.9").broker.items()}
     retention_minutes = defaults["offsets_retention_minutes"]
     assert isinstance(retention_minutes, int)

@@ -79,7 +79,7 @@ def test_static_rejoin_that_changes_the_group_protocol_starts_a_rebalance(bench:
 
 
 @pytest.mark.rule("GC-31")
-def test_metadata_changed_by_a_static_rejoin_is_used_in_the_next_generation(bench: Bench) -> None:
+def test_metadata_that_a_static_member_changes_applies_from_the_next_generation_on(bench: Bench) -> None:
     leader, _ = stable(bench)
     changed = (("range", b"changed"), ("rr", b"m"))
     follower = bench.join(instance="follower", protocols=changed).answer.member_id
@@ -102,7 +102,7 @@ def test_static_rejoin_before_the_group_leader_syncs_starts_a_new_rebalance(benc
     assert new.answer.generation_id == 2
 
 
-def test_parked_join_is_fenced_when_the_same_static_member_joins_again(bench: Bench) -> None:
+def test_parked_join_of_a_static_member_is_fenced_when_that_member_joins_again(bench: Bench) -> None:
     first = bench.join(instance="leader")
     second = bench.join(instance="leader")
     assert first.answer.error_code == FENCED and second == []

@@ -117,7 +117,7 @@ def test_number_of_queued_offset_commits_is_bounded_if_commits_are_replicated() 
     assert len(followed.queued) == 10 * MAX_QUEUED + 1
 
 
-def test_old_group_coordinator_does_not_track_which_offset_commits_are_replicated() -> None:
+def test_group_coordinator_before_kip_848_does_not_track_replicated_offset_commits() -> None:
     coordinator = Coordinator(Log(), is_new_coordinator=False)
     coordinator.store("a", 5)
     assert not coordinator.committed.is_behind("a") and list(coordinator.committed.names()) == []
@@ -139,7 +139,7 @@ def state(loaded: Loaded) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_replicated_group_state_equals_a_replay_of_the_log_to_the_high_watermark(seed: int) -> None:
+def test_replicated_state_of_a_group_equals_a_replay_of_the_log_to_high_watermark(seed: int) -> None:
     random, bench = Random(seed), TransactionBench(newer=True)
     groups = [ConsumerGroup(bench, 0) for _ in range(3)]
     index = groups[0].index

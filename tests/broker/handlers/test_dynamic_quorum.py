@@ -80,5 +80,5 @@ def story(subject: Subject) -> Iterator[tuple[str, Any]]:
 @pytest.mark.java
 @pytest.mark.timeout(120)
 @pytest.mark.rule("AD-27")
-def test_broker_answers_dynamic_quorum_requests_like_a_kafka_with_one_controller() -> None:
+def test_broker_answers_quorum_requests_like_a_kafka_cluster_with_one_controller() -> None:
     assert dict(story(VirtualNewer("default"))) == as_on_kafka(NewerKafka("default"), story)

@@ -91,7 +91,7 @@ def broker_command() -> Iterator[BrokerCommand]:
             process.kill()
 
 
-def test_broker_imports_a_handler_module_only_for_the_first_request_of_its_api() -> None:
+def test_broker_imports_the_handler_module_of_an_api_at_the_first_request() -> None:
     with broker_command() as broker:
         assert broker.handlers() == set()
         assert broker.ask(ApiVersionsRequest(), 0).error_code == 0
@@ -100,6 +100,6 @@ def test_broker_imports_a_handler_module_only_for_the_first_request_of_its_api()
         assert broker.handlers() == {"api_versions", "metadata"}
 
 
-def test_starting_the_first_test_cluster_imports_only_consumer_group_handlers() -> None:
+def test_starting_a_test_cluster_imports_only_handlers_that_a_consumer_group_needs() -> None:
     run = subprocess.run([sys.executable, "-c", TEST_API], capture_output=True, text=True, check=True)
     assert names_in(run.stdout) == OF_CONSUMER_GROUPS

@@ -201,7 +201,7 @@ def test_produce_gets_not_enough_replicas_after_append_if_the_isr_shrinks() -> N
 
 
 @pytest.mark.rule("P-13", "P-18")
-def test_duplicate_acks_all_produce_is_answered_only_after_the_batch_is_replicated() -> None:
+def test_duplicate_produce_with_acks_all_is_answered_only_after_replication() -> None:
     cluster = three()
     hold(cluster, 2)
     first, again = cluster.connect(), cluster.connect()

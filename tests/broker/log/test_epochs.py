@@ -40,19 +40,19 @@ def test_leader_epoch_cache_returns_the_end_offset_of_an_epoch(
 
 
 @pytest.mark.rule("E-3")
-def test_assigning_the_latest_epoch_again_leaves_the_epoch_cache_unchanged() -> None:
+def test_adding_the_latest_leader_epoch_twice_leaves_the_epoch_cache_unchanged() -> None:
     epochs = cache({2: 6})
     epochs.assign(2, 7)
     assert epochs.entries() == [(2, 6)] and epochs.latest == 2
 
 
 @pytest.mark.rule("E-4")
-def test_epoch_that_starts_at_the_offset_of_another_epoch_replaces_that_epoch() -> None:
+def test_leader_epoch_replaces_an_older_epoch_that_starts_at_the_same_offset() -> None:
     assert cache({0: 0, 1: 0}).entries() == [(1, 0)]
 
 
 @pytest.mark.rule("E-4")
-def test_epoch_cache_entries_stay_in_increasing_order() -> None:
+def test_entries_of_the_leader_epoch_cache_stay_in_increasing_order() -> None:
     assert cache({1: 5, 2: 6, 3: 7}).entries() == [(1, 5), (2, 6), (3, 7)]
     assert cache({1: 5, 3: 7, 2: 6}).entries() == [(1, 5), (2, 6)]
     assert cache({1: 5, 2: 6, 4: 5}).entries() == [(4, 5)]
@@ -66,7 +66,7 @@ def test_epoch_cache_entries_stay_in_increasing_order() -> None:
     ("end", "left"),
     [(12, [(2, 6), (3, 8), (4, 11)]), (11, [(2, 6), (3, 8)]), (9, [(2, 6), (3, 8)]), (8, [(2, 6)]), (6, []), (1, [])],
 )
-def test_truncation_removes_epochs_that_start_at_or_after_the_new_end_offset(
+def test_truncation_removes_leader_epochs_that_start_at_or_after_the_new_end_offset(
     end: int, left: list[tuple[int, int]]
 ) -> None:
     epochs = cache({2: 6, 3: 8, 4: 11})
@@ -87,7 +87,7 @@ def test_truncation_removes_epochs_that_start_at_or_after_the_new_end_offset(
         (15, [(4, 15)]),
     ],
 )
-def test_raising_the_log_start_within_an_epoch_moves_the_start_of_that_epoch(
+def test_raising_the_log_start_within_a_leader_epoch_moves_the_start_of_that_epoch(
     start: int, left: list[tuple[int, int]]
 ) -> None:
     epochs = cache({2: 6, 3: 8, 4: 11})
@@ -100,14 +100,14 @@ def test_leader_epoch_cache_returns_the_epoch_of_an_offset() -> None:
     assert [epochs.epoch_at(offset) for offset in (5, 6, 7, 8, 100)] == [-1, 2, 2, 3, 3]
 
 
-def test_epoch_cache_rejects_negative_epochs_and_offsets() -> None:
+def test_leader_epoch_cache_rejects_negative_epochs_and_offsets() -> None:
     with pytest.raises(ValueError, match="must be at least 0"):
         EpochCache().assign(-1, 0)
     with pytest.raises(ValueError, match="must be at least 0"):
         EpochCache().assign(0, -1)
 
 
-def test_clearing_the_epoch_cache_removes_all_entries() -> None:
+def test_clearing_the_leader_epoch_cache_removes_all_entries() -> None:
     epochs = cache({2: 6})
     epochs.clear()
     assert epochs.entries() == [] and epochs.latest == -1 and epochs.earliest() is None

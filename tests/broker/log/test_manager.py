@@ -121,7 +121,7 @@ def test_retention_uses_the_append_time_of_records_without_a_timestamp() -> None
     assert starts(cluster, 1) == [2]
 
 
-def test_compaction_of_three_replicas_writes_their_records_to_storage_only_once() -> None:
+def test_compaction_of_three_replicas_writes_shared_records_to_storage_only_once() -> None:
     cluster = VirtualCluster(3, memory_bytes=0)
     cluster.topic("t", 1, 3, cleanup_policy="compact", segment_bytes="100000")
     for i in range(6):

@@ -57,7 +57,7 @@ def test_append_sets_offsets_and_leader_epoch_without_invalidating_batch_checksu
 
 
 @pytest.mark.rule("F-9")
-def test_log_read_starts_at_a_whole_batch_and_may_end_in_the_middle_of_a_batch() -> None:
+def test_reading_a_log_begins_with_a_whole_batch_but_may_end_within_a_batch() -> None:
     log, sizes = three_batches()
     whole = log.read_all()
     for offset, start in [(0, 0), (2, 0), (3, sizes[0]), (4, sizes[0]), (5, sum(sizes[:2])), (9, sum(sizes[:2]))]:
@@ -67,7 +67,7 @@ def test_log_read_starts_at_a_whole_batch_and_may_end_in_the_middle_of_a_batch()
 
 
 @pytest.mark.rule("F-7", "F-10")
-def test_log_read_returns_a_batch_above_its_limit_only_if_at_least_one_is_true() -> None:
+def test_log_returns_a_batch_above_the_limit_only_if_argument_at_least_one_is_true() -> None:
     log, sizes = three_batches()
     for limit in (0, 1, sizes[0] - 1):
         assert read(log, 0, limit) == log.read_all()[: sizes[0]]
@@ -76,7 +76,7 @@ def test_log_read_returns_a_batch_above_its_limit_only_if_at_least_one_is_true()
 
 
 @pytest.mark.rule("F-13")
-def test_log_read_with_negative_limit_raises_value_error_if_records_remain_to_read() -> None:
+def test_reading_a_log_with_a_negative_limit_raises_value_error_if_records_remain() -> None:
     log, _ = three_batches()
     with pytest.raises(ValueError, match="limit_bytes must be at least 0"):
         log.read(0, -1, ALL, True)
@@ -85,7 +85,7 @@ def test_log_read_with_negative_limit_raises_value_error_if_records_remain_to_re
 
 
 @pytest.mark.rule("F-15")
-def test_log_read_returns_no_batches_at_or_beyond_the_upper_bound_offset() -> None:
+def test_reading_a_log_returns_no_batches_at_or_beyond_the_upper_bound_offset() -> None:
     log, sizes = three_batches()
     assert read(log, 0, bound=0) == b""
     assert read(log, 0, bound=2) == b""  # inside the first batch, which is not completely visible
@@ -98,7 +98,7 @@ def test_log_read_returns_no_batches_at_or_beyond_the_upper_bound_offset() -> No
 
 
 @pytest.mark.rule("F-16")
-def test_log_read_outside_the_log_raises_offset_out_of_range() -> None:
+def test_reading_outside_the_offsets_of_a_log_raises_offset_out_of_range() -> None:
     log, _ = three_batches()
     log.raise_log_start(3)
     for offset in (-1, 0, 2, 11):
@@ -109,7 +109,7 @@ def test_log_read_outside_the_log_raises_offset_out_of_range() -> None:
 
 
 @pytest.mark.rule("F-14")
-def test_log_read_never_continues_beyond_the_end_of_a_segment() -> None:
+def test_reading_a_log_never_continues_beyond_the_end_of_a_segment() -> None:
     batch_bytes = len(batch())
     log = new_log(segment_bytes=3 * batch_bytes)
     for _ in range(8):
@@ -180,7 +180,7 @@ def test_follower_replicates_whole_batches_up_to_a_limit_but_at_least_one_batch(
     assert follower.replicate_from(leader, ALL, end_offset=6) == sizes[2]
 
 
-def test_replicating_from_outside_the_leader_log_raises_offset_out_of_range() -> None:
+def test_replicating_from_an_offset_outside_the_leader_log_raises_an_error() -> None:
     leader, _ = three_batches()
     follower = ReplicaLog(leader.store)
     leader.raise_log_start(3)
@@ -195,7 +195,7 @@ def test_replicating_from_outside_the_leader_log_raises_offset_out_of_range() ->
         follower.replicate_from(leader, ALL)
 
 
-def test_empty_follower_whose_log_start_is_inside_a_leader_batch_copies_that_batch() -> None:
+def test_empty_follower_with_log_start_inside_a_leader_batch_copies_the_whole_batch() -> None:
     leader, _ = three_batches()
     leader.raise_log_start(4)
     follower = ReplicaLog(leader.store)

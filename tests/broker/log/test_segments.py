@@ -64,7 +64,7 @@ def test_appended_bytes_can_be_read_from_segments_in_memory_and_in_files(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dropping_a_segment_frees_its_memory_or_its_file_and_file_descriptor(
+def test_dropping_a_log_segment_frees_its_memory_or_its_file_and_file_descriptor(
     kind: str, budget: MemoryBudget, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, budget, tmp_path)

@@ -106,7 +106,7 @@ def test_temporary_files_can_be_created_on_file_systems_without_o_tmpfile(monkey
     assert FileRange(file, 5, 3).read() == b"abc"
 
 
-def test_temporary_files_are_used_where_memfd_create_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_uses_temporary_files_if_the_function_memfd_create_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
     budget = MemoryBudget(PLENTY)
     store = Store(budget)
@@ -155,7 +155,7 @@ def test_dropping_bytes_before_a_log_position_frees_only_whole_segments() -> Non
     assert store.append(b"y") == 400_000
 
 
-def test_dropping_segments_removes_their_index_entries() -> None:
+def test_dropping_log_segments_also_removes_the_index_entries_of_these_segments() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=2 * INTERVAL_BYTES)
     for offset in range(10):
         store.index.add(store.append(b"x" * INTERVAL_BYTES), offset, offset)

@@ -95,7 +95,7 @@ def test_timestamp_lookups_decompress_batches_to_find_the_record(codec: Compress
     timestamp=st.integers(0, 51),
 )
 @settings(max_examples=60, deadline=None)
-def test_timestamp_lookups_agree_with_a_linear_search(
+def test_timestamp_lookups_return_the_same_offsets_as_a_linear_search(
     timestamps: list[int], size: int, segment_bytes: int, start: int, timestamp: int
 ) -> None:
     log = log_of(*(batch(1, size, timestamps=[t]) for t in timestamps), segment_bytes=segment_bytes)

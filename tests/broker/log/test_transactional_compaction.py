@@ -203,7 +203,7 @@ def test_compaction_forgets_an_aborted_transaction_when_its_last_batch_is_remove
     assert log.clean(NOW_MS + RETENTION_MS) == [(2, b"b"), (3, "marker"), (4, b"z")]
 
 
-def test_committed_records_stay_after_compaction_has_removed_an_older_abort_marker() -> None:
+def test_compaction_after_removal_of_an_abort_marker_keeps_newer_committed_records() -> None:
     log = Compacted()
     for commit in (False, True):
         log.write(b"a")

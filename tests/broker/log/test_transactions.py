@@ -245,7 +245,7 @@ def test_reading_one_batch_also_lists_aborted_transactions_of_the_next_4096_byte
 
 
 @pytest.mark.rule("F-20")
-def test_log_read_lists_aborted_transactions_only_of_the_segment_that_is_read() -> None:
+def test_reading_a_log_lists_aborted_transactions_only_of_the_segment_that_is_read() -> None:
     log = new_log(segment_bytes=400)
     for sequence in range(10):
         write(log, FIRST, sequence)

@@ -100,7 +100,7 @@ def test_batch_length_below_14_is_rejected_as_corrupt(length: int) -> None:
 
 
 @pytest.mark.rule("P-8")
-def test_nonzero_base_offset_is_rejected_as_invalid_record_before_all_other_checks() -> None:
+def test_error_for_a_nonzero_base_offset_precedes_all_other_batch_errors() -> None:
     error = refusal(batch(base_offset=5), TopicLimits(max_message_bytes=10))
     assert error.error_code == 87 and error.log_start_known
 
@@ -293,7 +293,7 @@ def test_log_append_time_topic_sets_the_batch_timestamp_and_checksum(codec: Comp
 @pytest.mark.rule("P-12")
 @pytest.mark.parametrize("source", list(Compression))
 @pytest.mark.parametrize("codec_name", ["uncompressed", "gzip", "snappy", "lz4", "zstd", "producer"])
-def test_batch_in_another_codec_is_recompressed_with_the_codec_of_the_topic(
+def test_batch_not_compressed_with_the_topic_codec_is_recompressed_with_that_codec(
     source: Compression, codec_name: str
 ) -> None:
     data = bytearray(
@@ -315,7 +315,7 @@ def test_batch_in_another_codec_is_recompressed_with_the_codec_of_the_topic(
 
 
 @pytest.mark.rule("P-12")
-def test_max_message_bytes_is_checked_again_after_recompression() -> None:
+def test_batch_above_max_message_bytes_after_recompression_is_rejected() -> None:
     data = bytearray(build_batch([NewRecord(b"v" * 10_000, b"k")], compression=Compression.GZIP))
     assert code(data, TopicLimits(max_message_bytes=5000, compression_type="uncompressed")) == 10
     assert judged(data, TopicLimits(max_message_bytes=5000)).batch == data

@@ -49,7 +49,7 @@ def test_broker_without_controlled_shutdown_is_fenced_when_its_session_expires(
     assert metadata(cluster) == ([0, 1, 2], [(1, 1, [1, 0]), (1, 0, [1, 0])])
 
 
-def test_broker_restarted_before_its_session_expires_is_fenced_first() -> None:
+def test_broker_restarted_within_its_broker_session_is_fenced_before_it_rejoins() -> None:
     cluster = made()
     cluster.state.stop_broker(0)
     cluster.advance(2000)

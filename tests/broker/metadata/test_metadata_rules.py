@@ -245,7 +245,7 @@ def test_invalid_change_of_a_topic_or_broker_setting_returns_an_error_code(
     assert alter(cluster.connect(), kind, name, key, value, operation) == error
 
 
-def test_list_setting_of_a_topic_can_be_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
+def test_items_can_be_appended_to_and_subtracted_from_a_list_setting_of_a_topic(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert alter(client, TOPIC, "t", "cleanup.policy", "compact", operation=2) == 0
     assert config(client, TOPIC, "t", "cleanup.policy") == ("delete,compact", 1)

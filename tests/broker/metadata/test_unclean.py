@@ -64,7 +64,7 @@ def test_enabling_and_soon_disabling_unclean_election_elects_no_leader() -> None
     assert leader(cluster) == NO_LEADER
 
 
-def test_no_unclean_election_timer_runs_without_running_replica_or_enabling_setting() -> None:
+def test_timer_for_unclean_elections_needs_a_running_replica_and_an_enabled_setting() -> None:
     cluster = leaderless()
     assert len(cluster.state.timers) == 0
     for broker_id in (0, 1):

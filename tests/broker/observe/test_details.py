@@ -98,7 +98,7 @@ def test_journal_details_contain_the_topic_or_group_and_the_error_of_the_request
     assert str(latest(cluster).details) == expected
 
 
-def test_request_details_list_committed_offsets_of_several_groups(
+def test_details_of_an_offset_fetch_contain_the_group_and_its_committed_offsets(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)
@@ -108,7 +108,9 @@ def test_request_details_list_committed_offsets_of_several_groups(
     assert str(latest(cluster).details) == "group readers orders-0, orders-1 offset 42"
 
 
-def test_request_details_show_the_topic_name_for_a_topic_id(cluster: VirtualCluster, client: MemoryClient) -> None:
+def test_details_of_a_request_contain_the_topic_name_for_a_known_topic_id(
+    cluster: VirtualCluster, client: MemoryClient
+) -> None:
     topic_id = cluster.state.controller.image.topics["orders"].topic_id
     partition_fetch = FetchPartition(0, -1, 0, -1, -1, 1 << 20)
     for known in (topic_id, bytes(15) + b"x"):
@@ -155,7 +157,7 @@ def test_journal_lists_partitions_of_an_acks_0_produce_with_the_text_no_response
     assert str(latest(cluster).details) == "orders-0 no response, orders-1 no response"
 
 
-def test_request_details_of_a_large_response_contain_at_most_50_results(
+def test_details_of_a_request_with_a_large_response_contain_at_most_50_results(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     cluster.topic("wide", MAX_RESULTS + 5)
@@ -166,7 +168,7 @@ def test_request_details_of_a_large_response_contain_at_most_50_results(
     assert str(details) == f"{', '.join(f'wide-{i} offset 0' for i in range(4))}, and {MAX_RESULTS + 1} more"
 
 
-def test_journal_records_requests_without_details_if_details_are_disabled() -> None:
+def test_requests_in_the_journal_have_no_details_if_details_are_disabled() -> None:
     cluster = VirtualCluster()
     cluster.topic("orders")
     cluster.connect().ask(produce("orders", 0), 9)
@@ -184,7 +186,7 @@ def test_details_of_a_disconnected_fetch_do_not_appear_in_the_next_journal_entry
     assert latest(cluster).details == Details()
 
 
-def test_request_details_as_text_show_the_result_of_each_partition() -> None:
+def test_details_of_a_request_as_text_contain_the_result_of_each_partition() -> None:
     result = Result("orders", 0, "NONE", 7)
     details = Details("g", "NONE", (result, Result("orders", 1, "NOT_LEADER_OR_FOLLOWER", None)))
     assert details.errors == ("NOT_LEADER_OR_FOLLOWER",)

@@ -180,7 +180,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_refused_client_is_logged_again_after_refusals_of_enough_other_clients(
+def test_refused_client_is_logged_a_second_time_after_many_other_clients_are_refused(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -197,7 +197,7 @@ def test_long_client_names_are_shortened_in_the_log(cluster: VirtualCluster, lin
     assert len(line) < 300
 
 
-def test_supported_requests_of_a_client_cause_no_log_line(cluster: VirtualCluster, lines: Lines) -> None:
+def test_requests_that_the_broker_supports_cause_no_log_line(cluster: VirtualCluster, lines: Lines) -> None:
     client = cluster.connect()
     client.ask(MetadataRequest([]), 9)
     client.ask(InitProducerIdRequest(None), 4)
@@ -322,7 +322,7 @@ def test_nothing_is_logged_for_coordinator_lookups_at_intervals_of_1500_ms(
 
 @pytest.mark.slow
 @pytest.mark.clients
-def test_unsupported_requests_of_real_clients_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_unsupported_requests_of_real_client_libraries_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     """The clients are librdkafka and kafka-python."""
     confluent = pytest.importorskip("confluent_kafka")
     quiet = {"log_level": 0}
@@ -389,7 +389,7 @@ def test_log_line_about_a_missing_group_coordinator_names_the_setting_to_change(
     ]
 
 
-def test_client_of_the_new_group_protocol_is_logged_if_that_protocol_is_disabled(
+def test_client_that_uses_kip_848_groups_is_logged_if_kip_848_is_disabled(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     client = VirtualCluster().connect(client_id="me")

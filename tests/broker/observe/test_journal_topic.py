@@ -256,7 +256,7 @@ def test_journal_topic_loses_no_records_when_its_leader_stops_and_starts() -> No
     assert len(published(cluster, "broker")) == 12
 
 
-def test_journal_records_are_queued_while_the_journal_topic_has_no_leader() -> None:
+def test_records_for_the_journal_topic_are_queued_while_it_has_no_leader() -> None:
     cluster = virtual(2)
     for broker_id in (0, 1):
         cluster.state.stop_broker(broker_id)

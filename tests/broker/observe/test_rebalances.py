@@ -148,7 +148,7 @@ def test_rebalance_cause_says_which_classic_member_sent_no_heartbeat_in_time() -
     assert third.generation_id == 4
 
 
-def test_rebalance_causes_name_sync_and_join_timeouts_of_classic_members() -> None:
+def test_rebalance_causes_say_which_classic_members_did_not_sync_or_join_in_time() -> None:
     classic = Classic()
     client = classic.connect()
     changes_of = classic.cluster.state.rebalances.of_group
@@ -170,7 +170,7 @@ def test_rebalance_causes_name_sync_and_join_timeouts_of_classic_members() -> No
     ]
 
 
-def test_rebalance_cause_says_if_a_rejoining_classic_member_changed_its_subscription() -> None:
+def test_rebalance_cause_says_whether_a_rejoining_member_changed_its_subscription() -> None:
     classic = Classic()
     client = classic.connect()
     first = classic.first(client)
@@ -362,7 +362,7 @@ def test_consumer_group_without_earlier_group_events_gets_no_dead_event_when_it_
     assert [change.state for change in reported] == ["Empty", "Dead"]
 
 
-def test_group_event_reports_the_reversal_of_a_failed_static_member_replacement() -> None:
+def test_group_event_says_that_a_failed_replacement_of_a_static_member_was_undone() -> None:
     config = {
         "offsets.topic.replication.factor": "2",
         "min.insync.replicas": "2",
@@ -425,7 +425,7 @@ def test_rebalance_cause_names_a_topic_changed_after_the_group_was_loaded(group:
     ]
 
 
-def test_only_cause_of_a_rebalance_after_a_coordinator_move_is_the_leaving_member(group: Group) -> None:
+def test_rebalance_after_a_coordinator_move_names_only_the_leaving_member_as_cause(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)

@@ -128,7 +128,7 @@ def by_rule(seen: ThrottleSeen, rule_id: int, later_ms: int) -> ThrottleSeen:
     return replace(seen, at_ms=seen.at_ms + later_ms, reason=rule)
 
 
-def test_throttle_log_releases_the_memory_of_quota_entities_after_one_second(
+def test_throttle_log_keeps_quota_entities_in_memory_for_one_second_only(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafkaproto.quota")  # lines are kept at this level
@@ -153,7 +153,7 @@ def test_each_of_1500_forced_throttle_rules_is_logged_only_once_in_a_second(
     assert len(caplog.records) == len(rules)
 
 
-def test_throttle_log_logs_a_quota_entity_again_after_the_clock_is_set_back(
+def test_throttle_of_a_quota_entity_is_logged_again_after_the_clock_is_set_back(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A cluster reset sets the clock back to wall time."""

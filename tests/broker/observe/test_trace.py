@@ -118,7 +118,7 @@ def test_trace_of_a_fetch_served_from_a_log_file_contains_complete_control_batch
     assert kept == marker + stored[len(marker) :][:HEADER_BYTES] + marker + marker == heads(stored)
 
 
-def test_trace_of_requests_without_records_contains_all_their_bytes(bench: Bench) -> None:
+def test_trace_contains_all_bytes_of_requests_that_carry_no_records(bench: Bench) -> None:
     client = bench.cluster.connect()
     request = metadata(["t"])
     frame = client.frame(request, 9, 1)
@@ -140,7 +140,7 @@ def test_trace_shows_no_response_to_an_acks_0_produce_and_the_wait_time_of_a_fet
     assert bench.exchanges[2].closes and client.closed_ms is not None
 
 
-def test_request_behind_a_parked_fetch_is_traced_as_handled_after_the_fetch_response(bench: Bench) -> None:
+def test_trace_shows_that_a_request_behind_a_parked_fetch_is_handled_after_the_fetch(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
     client.send(metadata(), 9)
@@ -494,7 +494,7 @@ def test_high_watermark_advance_precedes_the_acks_all_response_in_the_trace() ->
         }
 
 
-def test_first_log_offsets_entry_of_each_partition_in_a_trace_is_marked_as_first(bench: Bench) -> None:
+def test_first_entry_with_log_offsets_of_a_partition_in_a_trace_is_marked_as_first(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()
@@ -515,7 +515,7 @@ def test_first_log_offsets_entry_of_each_partition_in_a_trace_is_marked_as_first
     ]
 
 
-def test_trace_shows_the_waiting_time_of_parked_requests(bench: Bench) -> None:
+def test_trace_contains_the_waiting_time_of_each_parked_request(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(fetch(("t", 0, 0), max_wait_ms=0), 11)
     client.send(fetch(("t", 0, 0), max_wait_ms=5000, min_bytes=1), 11)

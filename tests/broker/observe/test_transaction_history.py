@@ -90,7 +90,7 @@ def test_transaction_history_continues_when_the_coordinator_moves(bench: Transac
     assert [entry.state for entry in past(bench, producer)] == ["CompleteCommit", "Ongoing"]
 
 
-def test_journal_records_an_event_when_a_producer_gets_a_new_epoch(bench: TransactionBench) -> None:
+def test_journal_gets_an_event_when_a_producer_gets_a_new_epoch(bench: TransactionBench) -> None:
     producer = Producer(bench)
     producer.init()
     producer.init()

@@ -28,7 +28,7 @@ def started(path: Path, brokers: int = 1, **config: object) -> VirtualCluster:
     return Processes(path, brokers, config={name.replace("_", "."): value for name, value in config.items()}).cluster
 
 
-def test_flush_ms_flushes_a_log_at_the_first_check_after_that_time(tmp_path: Path, flushed: list[str]) -> None:
+def test_log_is_flushed_at_the_first_flush_check_after_flush_ms_has_passed(tmp_path: Path, flushed: list[str]) -> None:
     cluster = started(tmp_path, 3, log_flush_scheduler_interval_ms=1000)
     cluster.topic("t", 1, 3, flush_ms="4500")
     cluster.topic("u")
@@ -64,7 +64,9 @@ def test_log_flush_interval_ms_defaults_to_log_flush_scheduler_interval_ms(
     assert len(flushed) == 1
 
 
-def test_flush_by_time_flushes_every_segment_appended_since_the_last_flush(tmp_path: Path, flushed: list[str]) -> None:
+def test_flush_ms_flushes_every_segment_that_was_appended_since_the_last_flush(
+    tmp_path: Path, flushed: list[str]
+) -> None:
     cluster = started(tmp_path, log_flush_scheduler_interval_ms=1000)
     cluster.topic("t", segment_bytes=ONE_EACH)
     for value in (b"a" * 50, b"b" * 50, b"c" * 50):
@@ -104,7 +106,7 @@ def test_lowered_flush_ms_applies_to_records_that_were_already_appended(tmp_path
     assert len(flushed) == 1
 
 
-def test_failed_flush_by_time_is_logged_and_repeated_at_the_next_check(
+def test_failed_flush_after_flush_ms_is_logged_and_retried_at_the_next_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = started(tmp_path, log_flush_scheduler_interval_ms=1000)

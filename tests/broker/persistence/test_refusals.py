@@ -265,7 +265,7 @@ def test_start_is_rejected_if_a_stored_replica_belongs_to_a_missing_broker(tmp_p
     Processes(tmp_path, 4).end()
 
 
-def test_data_dir_in_use_is_rejected_until_the_process_that_uses_the_data_dir_ends(tmp_path: Path) -> None:
+def test_data_dir_of_a_running_process_is_rejected_until_that_process_ends(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     assert f"in use by process {os.getpid()}" in refusal(tmp_path)
     processes.end()

@@ -174,7 +174,7 @@ def test_records_of_a_stopped_broker_are_deleted_with_their_topic(tmp_path: Path
     assert set(cluster.state.controller.image.topics) == {"kept"}
 
 
-def test_name_of_a_topic_deleted_while_its_broker_was_stopped_can_be_used_again(tmp_path: Path) -> None:
+def test_topic_deleted_while_its_broker_was_stopped_can_be_created_again(tmp_path: Path) -> None:
     cluster = Processes(tmp_path, brokers=2).cluster
     topic_on(cluster, "t", 1)
     write(cluster, "t", b"a", b"b")

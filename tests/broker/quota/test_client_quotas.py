@@ -138,7 +138,7 @@ def test_client_without_quota_is_measured_per_user_if_quotas_exist_only_for_user
 
 
 @pytest.mark.rule("D9")
-def test_all_clients_with_empty_id_share_the_default_client_quota_with_semantics_kip() -> None:
+def test_clients_with_empty_id_share_default_client_quota_if_option_semantics_is_kip() -> None:
     c = Cluster("kip")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 15000, 0) == 5000
@@ -147,7 +147,7 @@ def test_all_clients_with_empty_id_share_the_default_client_quota_with_semantics
 
 
 @pytest.mark.rule("Q-9", "D9")
-def test_client_with_an_empty_id_gets_no_default_client_quota_with_semantics_kafka() -> None:
+def test_client_with_empty_id_gets_no_default_quota_if_option_semantics_is_kafka() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0
@@ -287,7 +287,7 @@ def test_quota_usage_of_a_client_is_measured_from_zero_after_an_idle_hour() -> N
 
 
 @pytest.mark.rule("Q-10")
-def test_quota_sensors_in_use_never_expire_and_expiry_checks_are_30_seconds_apart() -> None:
+def test_quota_sensors_in_use_never_expire_and_are_checked_every_30_seconds() -> None:
     c, sensors = Cluster(), Living(Sensor)
     c.set(1000, None, DEFAULT)
     for n in range(100):

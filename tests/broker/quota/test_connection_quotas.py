@@ -349,7 +349,7 @@ def test_ip_quota_for_localhost_limits_connections_from_127_0_0_1() -> None:
 
 
 @pytest.mark.rule("W-13")
-def test_connection_throttled_by_ip_does_not_delay_later_connections() -> None:
+def test_connection_throttled_by_an_ip_quota_does_not_delay_later_connections() -> None:
     cluster = cluster_with(quota_window_num="2", max_connection_creation_rate="2")
     limit_ip(cluster, "10.0.0.1", 1)
     results = [cluster.connect(address=a) for a in ("10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.1")]

@@ -54,7 +54,7 @@ def test_requests_pipelined_behind_a_forced_throttle_wait_until_the_throttle_end
     assert len(client.answers) == 2
 
 
-def test_fetch_with_a_forced_throttle_is_empty_and_its_bytes_are_not_charged(cluster: VirtualCluster) -> None:
+def test_fetch_with_a_forced_throttle_is_empty_and_charged_no_bytes(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="test", consumer_byte_rate=1000.0)
     cluster.connect(client_id="writer").ask(produce("t", batch(b"v" * 5000)), 9)
     client = cluster.connect()

@@ -200,7 +200,7 @@ def test_byte_rate_quota_just_below_an_integer_or_of_2_to_the_64_is_rejected() -
 
 
 @pytest.mark.rule("Q-20")
-def test_quota_is_set_for_the_last_user_if_its_entity_lists_two_users() -> None:
+def test_quota_entity_that_lists_two_users_sets_the_quota_of_the_last_user() -> None:
     store = ClientQuotaStore()
     twice = QuotaAlteration([("user", ""), *ALICE], [QuotaOp(PRODUCE, 5)])
     same = QuotaAlteration(ALICE, [QuotaOp(PRODUCE, 6)])
@@ -340,7 +340,7 @@ def test_contradictory_describe_client_quotas_filter_is_rejected(components: lis
 
 
 @pytest.mark.rule("D9b")
-def test_settings_quota_producer_default_and_override_set_quotas_of_client_ids() -> None:
+def test_static_quota_settings_set_quotas_of_the_default_and_of_named_client_ids() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,

@@ -53,7 +53,7 @@ def test_token_bucket_refills_at_its_new_rate_immediately_after_the_rate_changes
 
 
 @pytest.mark.rule("Q-22")
-def test_token_count_remains_nan_after_quota_nan_and_the_bucket_never_throttles() -> None:
+def test_token_bucket_that_once_had_quota_nan_never_throttles_under_a_later_quota() -> None:
     bucket = TokenBucket()
     bucket.record(30, math.nan, NOW_MS)
     for bound in (1.0, 0.5):
@@ -65,7 +65,7 @@ def test_token_bucket_rejects_windows_of_zero_length() -> None:
         TokenBucket(1, 0)
 
 
-def test_token_bucket_module_imports_no_other_part_of_the_broker() -> None:
+def test_token_bucket_module_imports_no_other_module_of_the_broker() -> None:
     code = "import kafkaproto.broker.quota.token_bucket, sys; print([m for m in sys.modules if m.startswith('kafkap')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     quota = [f"kafkaproto.broker.quota{name}" for name in ("", ".windows", ".token_bucket")]

@@ -218,7 +218,7 @@ def test_sampled_rate_with_a_sample_count_of_zero_raises_a_value_error() -> None
         SampledRate(0, 1000)
 
 
-def test_quota_windows_module_imports_no_other_part_of_the_broker() -> None:
+def test_quota_windows_module_imports_no_other_module_of_the_broker() -> None:
     code = "import kafkaproto.broker.quota.windows, sys; print([m for m in sys.modules if m.startswith('kafkap')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert (

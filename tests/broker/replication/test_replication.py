@@ -171,14 +171,14 @@ def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch()
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_new_high_watermark_reaches_followers_immediately_with_semantics_kip() -> None:
+def test_new_high_watermark_reaches_followers_at_once_if_option_semantics_is_kip() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_high_watermark_reaches_followers_at_their_next_fetch_with_semantics_kafka() -> None:
+def test_high_watermark_reaches_followers_by_next_fetch_if_option_semantics_is_kafka() -> None:
     cluster = three("kafka")
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 0, 0]
@@ -189,7 +189,7 @@ def test_high_watermark_reaches_followers_at_their_next_fetch_with_semantics_kaf
 
 
 @pytest.mark.rule("N-10")
-def test_consumer_fetch_parked_on_a_follower_completes_when_its_high_watermark_moves() -> None:
+def test_consumer_fetch_parked_on_a_follower_ends_when_the_high_watermark_advances() -> None:
     cluster = three("kafka")
     reader = cluster.connect(1)
     begun = cluster.now_ms
@@ -473,7 +473,7 @@ def test_followers_that_restart_at_the_same_time_all_rejoin_the_isr(order: tuple
 
 
 @pytest.mark.rule("P-15")
-def test_isr_removal_and_addition_at_the_same_time_are_both_applied() -> None:
+def test_isr_change_proposals_that_remove_and_add_replicas_at_once_both_apply() -> None:
     cluster = three()
     cluster.state.isr_changes.propose("t", 0, (0, 1))
     cluster.run()

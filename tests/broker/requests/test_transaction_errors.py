@@ -48,7 +48,7 @@ ERRORS = {E.NONE, E.INVALID_PRODUCER_ID_MAPPING, *(error for table in TABLE.valu
 
 @pytest.mark.rule("TX-68")
 @pytest.mark.parametrize("api", list(LATEST))
-def test_old_versions_of_each_api_replace_the_same_transaction_errors_as_in_kafka(api: ApiKey) -> None:
+def test_responses_of_old_api_versions_replace_the_same_transaction_errors_as_kafka(api: ApiKey) -> None:
     for error in ERRORS:
         first, instead = REPLACED.get((api, E(error)), (0, E.NONE))
         for version in range(LATEST[api] + 1):
@@ -56,7 +56,7 @@ def test_old_versions_of_each_api_replace_the_same_transaction_errors_as_in_kafk
 
 
 @pytest.mark.rule("TX-68")
-def test_tables_of_replaced_transaction_errors_have_exactly_the_entries_of_kafka() -> None:
+def test_list_of_transaction_errors_replaced_in_old_versions_equals_that_of_kafka() -> None:
     assert {(api, error) for api, table in TABLE.items() for error in table} == set(REPLACED)
     assert {(api, error) for api, table in GROUP_TABLE.items() for error in table} == {
         (ApiKey.TXN_OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)

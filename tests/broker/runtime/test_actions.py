@@ -23,7 +23,7 @@ def test_action_queued_by_a_running_action_runs_after_the_actions_queued_earlier
     assert seen == ["first", "second", "of the first"]
 
 
-def test_action_queued_by_a_running_action_is_called_with_the_same_current_time() -> None:
+def test_action_queued_by_a_running_action_gets_the_same_time_as_that_action() -> None:
     actions, seen = ActionQueue(1), []
     actions.soon(lambda now_ms: actions.soon(seen.append) or seen.append(now_ms))  # type: ignore[func-returns-value]
     actions.run(42)

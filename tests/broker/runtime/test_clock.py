@@ -43,7 +43,7 @@ def test_jump_clock_advanced_by_an_hour_is_an_hour_ahead_of_the_system_clock() -
     assert clock.precise_ms() >= before
 
 
-def test_clock_that_a_test_has_moved_returns_to_wall_time_when_reset() -> None:
+def test_jump_clock_that_was_advanced_returns_to_wall_time_when_reset() -> None:
     clock, wall = JumpClock(), SystemClock()
     clock.advance(10**9)
     clock.reset()

@@ -102,7 +102,7 @@ async def check_group(healthy: RawClient) -> None:
     assert answer.topics[0].partitions[0].committed_offset == OFFSET
 
 
-def test_malformed_group_request_cases_cover_all_supported_group_api_versions() -> None:
+def test_examples_of_malformed_group_requests_cover_every_supported_version() -> None:
     keys = {key_of(request) for request, _ in requests()}
     assert {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.OFFSET_DELETE} <= keys
     assert missing_versions(CASES.values()) == set()

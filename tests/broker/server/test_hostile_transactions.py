@@ -108,7 +108,7 @@ async def check_transaction(healthy: RawClient) -> None:
     assert (data.last_stable_offset, data.high_watermark) == (0, 1)
 
 
-def test_malformed_transaction_request_cases_cover_all_supported_api_versions() -> None:
+def test_examples_of_malformed_transaction_requests_cover_every_supported_version() -> None:
     keys = {key_of(request) for request, _ in requests()}
     assert {ApiKey.INIT_PRODUCER_ID, ApiKey.WRITE_TXN_MARKERS, ApiKey.LIST_TRANSACTIONS} <= keys
     assert missing_versions(CASES.values()) == set()

@@ -27,7 +27,7 @@ def processes() -> Iterator[BrokerProcesses]:
 @pytest.mark.timeout(240)
 @pytest.mark.rule("GO-11", "GN-12")
 @pytest.mark.parametrize("name", COORDINATORS)
-def test_commits_and_epochs_of_groups_survive_kill_9_during_rebalances(
+def test_committed_offsets_and_group_epochs_survive_kill_9_during_rebalances(
     processes: BrokerProcesses, tmp_path: Path, name: str
 ) -> None:
     seen = group_kills.run(processes, tmp_path, KILLS, seed=1, coordinator=COORDINATORS[name])

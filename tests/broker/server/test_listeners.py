@@ -56,7 +56,7 @@ async def test_metadata_on_each_listener_returns_the_addresses_of_that_listener(
 
 
 @pytest.mark.rule("M-8")
-async def test_find_coordinator_returns_the_address_of_the_listener_used() -> None:
+async def test_find_coordinator_returns_the_address_of_the_listener_of_the_request() -> None:
     async with async_cluster(config={"listeners": TWO_LISTENERS["listeners"]}) as cluster:
         client = await connect_to(*bound(cluster)[1])
         answer = await client.ask(FindCoordinatorRequest(key="g"), 1)

@@ -46,7 +46,7 @@ def test_trace_writer_starts_a_numbered_file_when_the_current_file_is_full(tmp_p
     assert [e.facts["seq"] for e in events(tmp_path)] == list(range(100))
 
 
-def test_trace_contains_the_number_of_entries_dropped_by_a_full_queue(tmp_path: Path) -> None:
+def test_trace_says_how_many_entries_were_dropped_because_the_queue_was_full(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {}, queue_pieces=0)
     for number in range(7):
         writer.put(event("e", {"seq": number}))
@@ -124,7 +124,7 @@ def test_port_taken_while_the_trace_starts_raises_a_port_in_use_error(
             pass
 
 
-def test_cluster_with_a_trace_records_the_requests_of_clients(tmp_path: Path) -> None:
+def test_cluster_started_with_a_trace_folder_writes_client_requests_to_a_trace(tmp_path: Path) -> None:
     with cluster(topics={"t": 1}, trace=tmp_path / "deep" / "trace") as c:
         host, port = c.bootstrap.split(":")
         connection = SocketConnection(host, int(port), "me")

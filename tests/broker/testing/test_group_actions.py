@@ -170,7 +170,7 @@ def test_method_rebalances_returns_an_empty_list_for_a_group_without_members() -
 # ---- expire and fence --------------------------------------------------------------------------------------------------------
 
 
-def test_expired_member_of_the_new_protocol_is_removed_and_must_join_again() -> None:
+def test_method_expire_member_removes_a_kip_848_member_which_must_then_join_again() -> None:
     with cluster(**NEW) as c:
         beat(c, "A", 0, [])
         c.expire_member("readers", "A")
@@ -179,7 +179,7 @@ def test_expired_member_of_the_new_protocol_is_removed_and_must_join_again() -> 
         assert c.rebalances("readers")[-1].causes == (Cause(CauseKind.SESSION_TIMED_OUT, "A"),)
 
 
-def test_expired_member_of_a_classic_group_is_removed_and_must_join_again() -> None:
+def test_method_expire_member_removes_a_classic_member_which_must_then_join_again() -> None:
     with cluster(topics={"orders": 4}) as c:
         member_id = join_classic(c)
         c.expire_member("readers", member_id)
@@ -241,7 +241,7 @@ def test_dynamic_member_of_a_classic_group_cannot_be_fenced() -> None:
 
 
 @pytest.mark.parametrize("load_ms", [0, 50])
-def test_move_coordinator_loads_the_group_and_the_old_coordinator_rejects_requests(load_ms: int) -> None:
+def test_after_method_move_coordinator_the_old_coordinator_rejects_group_requests(load_ms: int) -> None:
     with cluster(brokers=2, config={"kafkaproto.group.load.ms": load_ms}, **NEW) as c:
         while beat(c, "A", 0, []).error_code:  # the first coordinator is loading, too
             pass

@@ -295,7 +295,7 @@ def test_cluster_that_fails_to_start_leaves_no_thread() -> None:
         ),  # type: ignore[dict-item]
     ],
 )
-def test_cluster_function_rejects_invalid_arguments_before_the_cluster_is_started(
+def test_function_cluster_rejects_invalid_arguments_before_the_cluster_starts(
     make: Callable[[], Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as raised:
@@ -367,7 +367,7 @@ def test_create_topic_error_for_a_misspelt_argument_suggests_the_correct_argumen
 
 
 @pytest.mark.timeout(20)
-def test_condition_function_of_wait_for_cannot_stop_the_cluster_or_advance_its_clock() -> None:
+def test_condition_of_method_wait_for_cannot_stop_the_cluster_or_advance_the_clock() -> None:
     with cluster() as c:
         for act in (c.stop, lambda: c.clock.advance(1), lambda: c.wait_for_records("t", 1)):
             with pytest.raises(RuntimeError, match="runs inside the broker"):
@@ -376,7 +376,7 @@ def test_condition_function_of_wait_for_cannot_stop_the_cluster_or_advance_its_c
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_raises_an_error_if_each_of_10_checks_changes_the_cluster() -> None:
+def test_method_wait_for_raises_an_error_if_10_checks_each_change_the_cluster() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks") as caught:
             c.wait_for(lambda _: c.produce("orders", ["a"]) and None)
@@ -394,7 +394,7 @@ def test_method_wait_for_checks_its_condition_again_if_the_check_adds_a_record()
 
 
 @pytest.mark.timeout(20)
-def test_async_wait_for_raises_an_error_if_each_of_10_checks_changes_the_cluster() -> None:
+def test_async_method_wait_for_raises_an_error_if_10_checks_each_change_the_cluster() -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks"):

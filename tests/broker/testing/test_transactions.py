@@ -72,7 +72,7 @@ def test_cluster_returns_state_and_partitions_of_a_transaction_by_transactional_
     assert c.past_transactions("shop") == [past] and str(past) in c.explain()
 
 
-def test_history_of_an_unknown_transactional_id_raises_an_error_with_all_known_ids(c: TestCluster) -> None:
+def test_error_for_the_history_of_an_unknown_transactional_id_lists_all_known_ids(c: TestCluster) -> None:
     producer, _ = begun(c)
     Producer(producer.subject, "idle").init()
     assert c.past_transactions("idle") == []
@@ -80,7 +80,7 @@ def test_history_of_an_unknown_transactional_id_raises_an_error_with_all_known_i
         c.past_transactions("x")
 
 
-def test_producer_cannot_commit_its_transaction_after_abort_transaction(c: TestCluster) -> None:
+def test_producer_cannot_commit_a_transaction_after_method_abort_transaction(c: TestCluster) -> None:
     producer, _ = begun(c)
     c.abort_transaction("shop")
     c.wait_for_transaction("shop", "CompleteAbort")
@@ -142,7 +142,7 @@ def test_unknown_transactional_id_raises_an_error_that_suggests_an_existing_id(c
         c.wait_for_transaction("shop", "CompleteAbort", timeout_s=0.05)
 
 
-async def test_async_wait_for_transaction_returns_producer_id_of_the_aborted_transaction() -> None:
+async def test_async_method_wait_for_transaction_returns_the_producer_id_after_an_abort() -> None:
     async with async_cluster(topics={"orders": 1}) as c:
         producer, _ = await asyncio.to_thread(begun, c)
         c.expire_transaction("shop")
@@ -204,7 +204,7 @@ def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated
 
 
 @pytest.mark.parametrize(("commit", "state"), [(True, "Commit"), (False, "Abort")])
-def test_fence_producer_error_during_a_commit_or_abort_names_the_state_to_wait_for(commit: bool, state: str) -> None:
+def test_error_of_method_fence_producer_during_a_commit_names_the_state_to_await(commit: bool, state: str) -> None:
     config = {"kafkaproto.transaction.completion.ms": 60_000}
     with cluster(topics={"orders": 1}, config=config) as c:
         producer, _ = begun(c)
@@ -216,7 +216,7 @@ def test_fence_producer_error_during_a_commit_or_abort_names_the_state_to_wait_f
         assert c.transaction("shop").state == f"Prepare{state}"
 
 
-def test_failure_of_fence_producer_after_the_method_has_returned_is_logged(
+def test_failure_after_method_fence_producer_has_returned_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     config = {"transaction.state.log.replication.factor": 3, "replica.lag.time.max.ms": 60_000}

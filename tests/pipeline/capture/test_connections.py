@@ -233,7 +233,7 @@ def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(made: Made)
 OTHERS = "the correlation id of the response is {}"
 
 
-def test_request_row_has_a_problem_text_if_its_captured_response_came_out_of_order(made: Made) -> None:
+def test_row_of_a_request_describes_a_captured_response_that_came_out_of_order(made: Made) -> None:
     """Nothing is missing, so each response belongs to the oldest request. Responses without a request are only reported."""
     wire = Wire()
     line = wire.connect()

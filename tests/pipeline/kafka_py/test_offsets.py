@@ -22,7 +22,7 @@ def ranges(*sizes: int) -> list[Range]:
     return [Range("t", i, 10, 10 + size) for i, size in enumerate(sizes)]
 
 
-def test_offsets_are_written_as_json_in_the_format_of_the_spark_kafka_connector() -> None:
+def test_spark_kafka_py_writes_offsets_as_json_in_the_format_of_the_spark_connector() -> None:
     assert to_json({C: 7, B: 2, A: 1}) == {"a": {"0": 1, "1": 2}, "b": {"0": 7}}
     assert list(to_json({C: 7, A: 1})) == ["a", "b"]
 

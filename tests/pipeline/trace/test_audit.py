@@ -229,7 +229,7 @@ def test_audit_of_a_trace_with_gaps_reports_only_faults_that_gaps_cannot_explain
         assert some and set(some) <= set(all_) if rule in incomplete.PARTLY else some == all_
 
 
-def test_audit_notes_the_number_of_faults_left_out_because_trace_entries_are_missing() -> None:
+def test_audit_result_contains_the_number_of_faults_that_missing_entries_may_explain() -> None:
     rule = next(rule for rule in RULES if rule.number == "19")
     [line] = left_out([Outcome(rule, 0, 0, None, [], 3), Outcome(RULES[0], 5, 0, None, [])])
     assert line == "rule 19: 3 cases look broken but are left out, because missing entries may explain them"
@@ -258,7 +258,7 @@ def test_every_audit_rule_has_an_injected_fault_that_breaks_the_rule() -> None:
     assert brokers | {fault.must for fault in patched.FAULTS.values()} == {rule.number for rule in RULES}
 
 
-def test_report_on_a_broken_audit_rule_contains_sample_rows_and_the_query(spark: Any, out: Path) -> None:
+def test_audit_report_about_a_broken_rule_contains_sample_rows_and_the_query(spark: Any, out: Path) -> None:
     tables = {table: rows(out.parent / "other", table) for table in TABLES}
     seq = patched.answered_while_muted(tables)
     audited = Tables(*(_frame(spark, table, some) for table, some in tables.items()))

@@ -13,7 +13,7 @@ from tests.support.pipeline.recorded import write
 from tests.support.recording import Bench
 
 
-def test_report_shows_only_the_header_of_a_kafka_frame_with_an_unknown_api_version(
+def test_trace_report_shows_only_the_header_of_a_frame_with_an_unknown_api_version(
     tmp_path: Path,
 ) -> None:
     """The rule is from KIP-511. A rejected request has no header."""

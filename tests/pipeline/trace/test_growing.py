@@ -95,7 +95,7 @@ def test_tables_of_a_growing_trace_equal_those_of_the_complete_trace(rotated: li
         assert manifest(out)["r"]["rows"] == {table: len(built[table]) for table in TABLES}
 
 
-def test_table_building_stopped_after_any_trace_entry_can_continue_from_that_entry() -> None:
+def test_table_rows_are_equal_if_building_stops_and_resumes_after_any_trace_entry() -> None:
     whole = Rows("r", 0, 0)
     made = [row for entry in LIFE for row in whole.of(entry)]
     for cut in range(len(LIFE) + 1):
@@ -110,7 +110,7 @@ def test_table_building_stopped_after_any_trace_entry_can_continue_from_that_ent
     assert {row["throttle_quota"] for row in requests} >= {"Produce", "Forced"}
 
 
-def test_table_job_reads_only_new_entries_of_a_grown_trace_and_adds_parquet_files(tmp_path: Path) -> None:
+def test_trace_table_job_reads_only_new_entries_of_a_trace_and_adds_parquet_files(tmp_path: Path) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic(8)
     write(trace, entries[:2])
     with counted() as seen:
@@ -145,7 +145,7 @@ def test_retried_spark_task_reads_a_growing_trace_up_to_its_size_at_the_job_star
     assert before[-1][0] == PLACE and json.loads(before[-1][1][0]["text"])["offset"] == run.sizes[0]
 
 
-def test_table_job_adds_no_rows_for_an_incomplete_new_trace_entry(tmp_path: Path) -> None:
+def test_trace_table_job_adds_no_rows_for_an_incomplete_new_trace_entry(tmp_path: Path) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     path = write(trace, entries[:-1])
     build(trace, out)
@@ -235,7 +235,9 @@ def test_trace_is_read_from_its_start_if_the_saved_position_is_missing_or_invali
     assert len(seen) == 1  # from there on the job continues incrementally
 
 
-def test_tables_written_by_another_program_version_are_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trace_tables_written_by_another_program_version_are_rebuilt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE[:20])
     with monkeypatch.context() as patch:
@@ -247,7 +249,7 @@ def test_tables_written_by_another_program_version_are_rebuilt(tmp_path: Path, m
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
-def test_tables_of_another_program_version_are_rebuilt_even_from_an_unchanged_trace(tmp_path: Path) -> None:
+def test_trace_tables_of_another_version_are_rebuilt_even_if_the_trace_is_unchanged(tmp_path: Path) -> None:
     """An older version left no states and no fingerprint of its format."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE)
@@ -261,7 +263,7 @@ def test_tables_of_another_program_version_are_rebuilt_even_from_an_unchanged_tr
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_notice_about_a_damaged_trace_file_is_returned_again_by_the_next_table_job(tmp_path: Path, number: int) -> None:
+def test_next_trace_table_job_returns_the_notice_about_a_damaged_file_again(tmp_path: Path, number: int) -> None:
     """In the last file the entry is invalid; an earlier file may also end within an entry."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     files = [write(trace, LIFE[:9]), write(trace, LIFE[9:20], number=1)]
@@ -310,7 +312,7 @@ def clients_that_come_and_go(count: int) -> list[Entry]:
     return bench.entries
 
 
-def test_table_job_saves_equally_much_state_after_5_and_after_50_closed_connections(
+def test_trace_table_job_state_is_no_larger_after_50_than_after_5_closed_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
@@ -326,7 +328,9 @@ def test_table_job_saves_equally_much_state_after_5_and_after_50_closed_connecti
     assert sizes == [(4, 4, 3)] * 2
 
 
-def test_memory_for_building_tables_does_not_grow_with_closed_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_for_building_trace_tables_does_not_grow_with_closed_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
     made = Rows("r", 0, 0)
     entries = clients_that_come_and_go(600)

@@ -49,7 +49,7 @@ def recorded(seed: int, patch: pytest.MonkeyPatch) -> list[list[Entry]]:
     return traces
 
 
-def test_audit_rules_on_high_watermarks_hold_in_traces_of_simulated_broker_failures(
+def test_traces_of_simulated_broker_failures_break_no_audit_rule_on_high_watermarks(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows: dict[str, list[Row]] = {table: [] for table in TABLES}

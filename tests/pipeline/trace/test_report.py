@@ -83,7 +83,7 @@ class Links(HTMLParser):
                 self.targets.append(str(value))
 
 
-def test_report_starts_with_the_broken_rule_count_and_shows_the_faulty_kafka_frames(report: Path) -> None:
+def test_trace_report_starts_with_a_count_of_broken_rules_and_shows_faulty_frames(report: Path) -> None:
     text = report.read_text()
     assert text.index("1 of ") < text.index("Recorded by") < text.index("Which rules of Kafka held?")
     assert re.search(r"<h1>1 of \d+ rules broken", text) and "run after" in text
@@ -94,7 +94,7 @@ def test_report_starts_with_the_broken_rule_count_and_shows_the_faulty_kafka_fra
     assert "quota_bound" in part  # the query
 
 
-def test_report_of_a_capture_prints_a_wireshark_filter_for_the_faulty_request(
+def test_trace_report_of_a_capture_prints_a_wireshark_filter_for_the_faulty_request(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The broker offers Metadata up to version 9, and the client requests version 12."""
@@ -137,7 +137,7 @@ def test_each_link_in_a_trace_report_points_to_an_existing_local_file_or_anchor(
     assert len(tables) >= 15 and all(pq.read_table(report.parent / table).num_rows for table in tables)
 
 
-def test_every_number_in_the_report_header_is_also_in_the_table_that_it_links_to(report: Path) -> None:
+def test_every_number_in_the_header_of_a_trace_report_is_also_in_the_linked_table(report: Path) -> None:
     text = report.read_text()
     head = text[text.index("<dl>") : text.index("</dl>")]
     lines = re.findall(r"<dt>([^<]*)</dt><dd>(.*?)</dd>", head)
@@ -227,7 +227,7 @@ def test_html_trace_report_can_be_read_in_a_browser_with_scripts_disabled(report
     context.close()
 
 
-def test_client_names_are_escaped_in_report_tables_and_charts() -> None:
+def test_client_names_are_escaped_in_tables_and_charts_of_a_trace_report() -> None:
     evil = "<script>alert(1)</script>$x_{1}$"
     rows = [{"client": evil, "requests_per_1000_records": 3.0}]
     assert "<script>" not in table_html(["client", "requests_per_1000_records"], rows)
@@ -235,7 +235,7 @@ def test_client_names_are_escaped_in_report_tables_and_charts() -> None:
     assert drawn is not None and "<script>" not in drawn and "$x_{1}$" in drawn
 
 
-def test_report_of_an_empty_trace_has_no_charts_and_says_that_there_is_no_data() -> None:
+def test_trace_report_of_an_empty_trace_has_no_charts_and_says_that_it_has_no_data() -> None:
     nothing = {(a.name, q.name): Result(q, ["a"], [], False) for a in ANSWERS for q in a.queries}
     text = page(
         Facts("empty", [("Requests", "0", "")], ["a remark"], "TRACE", "4.0"),
@@ -261,13 +261,13 @@ def test_chart_labels_show_client_names_with_control_characters_replaced_by_dots
     assert all(label in drawn for label in ("(none)", "(empty)", "_x", "a·b", "·\u65e5"))
 
 
-def test_truncated_report_table_shows_the_total_number_of_rows() -> None:
+def test_truncated_table_in_a_trace_report_shows_the_total_number_of_rows() -> None:
     query = Query("q", "about", "SELECT 1")
     assert query.source == "SELECT 1"
     assert "The first 40 of 1,000 rows are shown." in table_html(["a"], [{"a": i} for i in range(1000)])
 
 
-def test_report_command_error_for_a_missing_trace_contains_the_given_path(
+def test_error_of_the_report_command_for_a_missing_trace_contains_the_given_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -279,7 +279,7 @@ def test_report_command_error_for_a_missing_trace_contains_the_given_path(
 @pytest.mark.parametrize(
     ("arguments", "complaint"), [([".", "--release", "7.7"], "unknown release '7.7'"), ([], "TRACE")]
 )
-def test_report_command_exits_with_status_3_on_wrong_arguments(
+def test_trace_report_command_exits_with_status_3_on_wrong_arguments(
     arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """argparse would exit with the status of a broken rule."""
@@ -288,7 +288,7 @@ def test_report_command_exits_with_status_3_on_wrong_arguments(
     assert ended.value.code == UNREADABLE and complaint in capsys.readouterr().err
 
 
-def test_report_and_audit_exit_with_status_4_after_a_spark_failure_or_internal_error(
+def test_report_and_audit_commands_exit_with_status_4_on_a_spark_or_internal_error(
     spark: Any, report: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Failures of Spark and internal errors have exit statuses that no verdict has, and a clear last line."""
@@ -319,7 +319,7 @@ def test_report_and_audit_exit_with_status_4_after_a_spark_failure_or_internal_e
             assert why in printed.err.splitlines()[-1], printed.err
 
 
-def test_report_command_writes_the_page_and_a_json_file_with_the_audit_outcome(
+def test_trace_report_command_writes_an_html_page_and_a_json_file_of_audit_results(
     report: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command uses the existing session; the cost of a session is tested elsewhere."""
@@ -334,7 +334,7 @@ def test_report_command_writes_the_page_and_a_json_file_with_the_audit_outcome(
     assert "has no recording (run) 'never'; its recordings are after, before" in capsys.readouterr().err
 
 
-def test_report_of_several_runs_shows_the_latest_run_and_exits_with_the_worst_status(
+def test_trace_report_command_shows_the_latest_run_and_exits_with_the_worst_status(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that was restarted with the same trace folder makes several runs. The earlier one has a throttle that is too long."""
@@ -368,7 +368,7 @@ def test_report_of_several_runs_shows_the_latest_run_and_exits_with_the_worst_st
     assert "--run shows another one: early; no rules were evaluated for them" in capsys.readouterr().out
 
 
-def test_report_exits_with_status_3_for_a_non_trace_file_or_a_non_kafka_capture(
+def test_report_command_rejects_non_trace_files_and_non_kafka_captures_with_status_3(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from contextlib import nullcontext
@@ -391,7 +391,7 @@ def test_report_exits_with_status_3_for_a_non_trace_file_or_a_non_kafka_capture(
     assert (tmp_path / "captures.tables" / "report.html").exists()
 
 
-def test_report_of_the_current_folder_without_a_trace_exits_with_status_3(
+def test_trace_report_command_exits_with_status_3_if_the_folder_has_no_trace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

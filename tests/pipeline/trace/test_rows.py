@@ -77,7 +77,7 @@ def test_request_row_contains_the_wait_time_of_a_fetch_or_null_if_it_is_unknown(
     assert row["wait_ms"] == exchange.wait_ns / 1e6 > 0 and unknown["wait_ms"] is None
 
 
-def test_produce_adds_rows_to_the_tables_requests_partitions_and_batches(bench: Bench) -> None:
+def test_traced_produce_gives_rows_in_the_tables_requests_partitions_and_batches(bench: Bench) -> None:
     client = bench.cluster.connect(client_id="p")
     client.ask(produce("t", batch(b"0")), 9)
     bench.entries.clear()
@@ -111,7 +111,7 @@ def test_produce_adds_rows_to_the_tables_requests_partitions_and_batches(bench: 
     assert {row["seq"] for row in rows["partitions"] + rows["batches"]} == {exchange.seq}
 
 
-def test_produce_without_a_response_gives_batch_rows_without_offsets(bench: Bench) -> None:
+def test_traced_produce_without_a_response_gives_batch_rows_without_offsets(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
     rows = rows_of(bench.entries)
@@ -121,7 +121,7 @@ def test_produce_without_a_response_gives_batch_rows_without_offsets(bench: Benc
 
 
 @pytest.mark.parametrize("version", [4, 11, 12])
-def test_fetch_rows_contain_requested_limits_and_returned_data_per_partition(bench: Bench, version: int) -> None:
+def test_table_rows_of_a_fetch_contain_limits_and_returned_data_per_partition(bench: Bench, version: int) -> None:
     client = bench.cluster.connect()
     stored = [batch(b"x" * size) for size in (10, 300, 20)]
     for data in stored:
@@ -158,7 +158,7 @@ def test_fetch_rows_contain_requested_limits_and_returned_data_per_partition(ben
     ]
 
 
-def test_list_offsets_rows_contain_requested_timestamp_and_returned_offset(bench: Bench) -> None:
+def test_table_rows_of_list_offsets_contain_requested_timestamp_and_returned_offset(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y")), 9)
     bench.entries.clear()

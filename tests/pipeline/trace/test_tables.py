@@ -36,7 +36,7 @@ def contents(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
-def test_tables_are_partitioned_by_recording_and_hour_and_have_declared_column_types(tmp_path: Path) -> None:
+def test_trace_tables_are_partitioned_by_recording_and_hour_with_declared_types(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     write(tmp_path / "trace", group_entries(), "coordinators")
     counts, notices = build(tmp_path / "trace", tmp_path / "out")
@@ -65,7 +65,7 @@ def test_trace_entries_of_two_hours_are_written_to_two_folders(tmp_path: Path) -
     assert len(list((tmp_path / "out" / "requests").glob("run=r/hour=*"))) == 2
 
 
-def test_fetch_sessions_continue_across_trace_files(tmp_path: Path) -> None:
+def test_trace_split_into_many_files_gives_the_same_table_rows_as_a_single_file(tmp_path: Path) -> None:
     entries = traffic()
     write(tmp_path / "whole", entries)
     for number, entry in enumerate(entries):
@@ -78,7 +78,7 @@ def test_fetch_sessions_continue_across_trace_files(tmp_path: Path) -> None:
     assert offsets == [0, 0, 2, 4]
 
 
-def test_table_job_reads_only_recordings_with_new_or_grown_files(
+def test_trace_table_job_reads_only_recordings_with_new_or_grown_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
@@ -106,7 +106,7 @@ def test_table_job_reads_only_recordings_with_new_or_grown_files(
     assert {name: data for name, data in contents(out).items() if "run=b" in name} == kept
 
 
-def test_table_job_prints_errors_for_damaged_trace_files_and_reads_all_other_files(
+def test_trace_table_job_prints_errors_for_damaged_files_and_reads_all_other_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, entries = tmp_path / "trace", traffic()
@@ -128,7 +128,7 @@ def test_table_job_prints_errors_for_damaged_trace_files_and_reads_all_other_fil
     assert "run damaged: 8 requests" in printed.out and "run torn: 7 requests" in printed.out
 
 
-def test_row_counts_of_a_table_job_are_printed_as_1_request_or_2_000_requests() -> None:
+def test_trace_table_job_prints_row_counts_as_1_request_or_2_000_requests() -> None:
     rows = {**dict.fromkeys(TABLES, 1), "requests": 2000}
     assert tables.shown(rows) == (
         "2,000 requests, 1 partition, 1 batch, 1 event, 1 state, 1 group, 1 group_offset, 1 transaction"
@@ -136,7 +136,7 @@ def test_row_counts_of_a_table_job_are_printed_as_1_request_or_2_000_requests() 
     assert tables.shown({"requests": 1, "batches": 0}) == "1 request, 0 batches"
 
 
-def test_table_job_ignores_a_copy_of_a_trace_file_and_prints_an_error_that_names_it(
+def test_trace_table_job_ignores_a_copied_trace_file_and_names_the_copy_in_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = tmp_path / "trace"
@@ -147,7 +147,7 @@ def test_table_job_ignores_a_copy_of_a_trace_file_and_prints_an_error_that_names
     assert "run r: 8 requests" in printed.out and "r-copy.kptrace has the same header as" in printed.err
 
 
-def test_table_job_without_a_trace_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_table_job_without_a_trace_writes_no_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "trace").mkdir()
     with pytest.raises(TraceError, match="contains no trace"):
         build(tmp_path / "trace", tmp_path / "out")
@@ -156,7 +156,7 @@ def test_table_job_without_a_trace_writes_nothing(tmp_path: Path, capsys: pytest
     assert not (tmp_path / "out").exists()
 
 
-def test_table_job_refuses_an_output_folder_that_contains_other_files_than_tables(tmp_path: Path) -> None:
+def test_trace_table_job_rejects_an_output_folder_with_files_other_than_tables(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "letters.txt").write_text("mine")
@@ -177,7 +177,7 @@ def test_table_job_refuses_an_output_folder_that_contains_other_files_than_table
     ],
     ids=["gone", "shrunk", "other"],
 )
-def test_tables_are_never_replaced_by_those_of_a_shorter_or_different_trace(
+def test_trace_tables_are_never_replaced_by_tables_of_a_shorter_or_different_trace(
     tmp_path: Path, change: Any, error_text: str
 ) -> None:
     entries = traffic()
@@ -221,7 +221,7 @@ def living(steps: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("added", [True, False], ids=["added", "replaced"])
-def test_table_job_builds_complete_tables_after_jobs_were_killed_at_any_step(tmp_path: Path, added: bool) -> None:
+def test_trace_table_job_builds_complete_tables_after_jobs_were_killed_at_any_step(tmp_path: Path, added: bool) -> None:
     """The job dies at each of its steps, and the next job at its fourth; exactly one step is the commit."""
     trace, kept, out, entries = tmp_path / "trace", tmp_path / "kept", tmp_path / "out", traffic(2)
     first = write(trace, entries[:4])
@@ -260,7 +260,7 @@ def left_over(out: Path) -> dict[str, bytes]:
     return {name: data for name, data in contents(out).items() if name.startswith(store_module.STAGING)}
 
 
-def test_table_job_that_fails_while_writing_leaves_the_tables_unchanged(tmp_path: Path) -> None:
+def test_trace_table_job_that_fails_while_writing_leaves_the_tables_unchanged(tmp_path: Path) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, traffic(), "a")
     build(trace, out)
@@ -277,7 +277,7 @@ def test_table_job_that_fails_while_writing_leaves_the_tables_unchanged(tmp_path
     assert list(build(trace, out)[0]) == ["b"] and not (out / "_staging").exists()
 
 
-def test_two_table_jobs_cannot_write_the_same_tables_at_the_same_time(tmp_path: Path) -> None:
+def test_two_trace_table_jobs_cannot_write_the_same_tables_at_the_same_time(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     with Store(tmp_path / "out").locked(), pytest.raises(StoreError, match="another job is writing these tables"):
         build(tmp_path / "trace", tmp_path / "out")
@@ -286,7 +286,7 @@ def test_two_table_jobs_cannot_write_the_same_tables_at_the_same_time(tmp_path: 
 NO_RUNS = ("[]", '{"r": 1}', '{"r": {"files": {}}}', '{"r": {"files": {"f": "9"}, "rows": {}}}')
 
 
-def test_table_job_rejects_a_manifest_file_that_is_damaged_or_too_new(tmp_path: Path) -> None:
+def test_trace_table_job_rejects_a_manifest_file_that_is_damaged_or_too_new(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     (tmp_path / "out").mkdir()
     for text in ('{"format": 99, "runs": {}}', "{", *(f'{{"format": 1, "runs": {runs}}}' for runs in NO_RUNS)):
@@ -303,7 +303,7 @@ def test_tables_of_a_recording_with_dot_dot_in_its_name_stay_in_the_output_folde
 
 
 @pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
-def test_table_job_skips_a_recording_with_an_invalid_name_and_returns_a_notice(tmp_path: Path, name: str) -> None:
+def test_trace_table_job_skips_a_recording_with_an_invalid_name_and_returns_a_notice(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), name, name="x")
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
@@ -324,9 +324,7 @@ DAMAGED: list[Entry] = [
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_table_job_skips_entries_with_too_large_or_invalid_values_and_adds_a_notice(
-    tmp_path: Path, damaged: Entry
-) -> None:
+def test_trace_table_job_skips_entries_with_invalid_values_and_returns_a_notice(tmp_path: Path, damaged: Entry) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     write(trace, [*entries[:3], damaged, *entries[3:]], "bad")
     write(trace, entries, "good")
@@ -343,14 +341,14 @@ def test_table_job_skips_entries_with_too_large_or_invalid_values_and_adds_a_not
 
 
 @pytest.mark.parametrize("name", TIMES)
-def test_table_job_skips_trace_files_with_an_invalid_start_time_and_returns_a_notice(tmp_path: Path, name: str) -> None:
+def test_trace_table_job_skips_files_with_an_invalid_start_time_and_returns_a_notice(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), "bad", **{name: "noon"})
     write(tmp_path / "trace", traffic(), "good")
     counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
     assert list(counts) == ["good"] and str(path) in notice.text
 
 
-def test_progress_line_of_a_table_job_contains_the_percentage_of_the_trace_read(
+def test_progress_line_of_a_trace_table_job_contains_the_percentage_already_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "ENTRIES_PER_NOTE", 3)

@@ -112,7 +112,7 @@ def half(run: Run, *more: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
     raise OSError("no space is left")
 
 
-def test_tables_contain_rows_only_from_the_last_attempt_of_a_repeated_spark_task(
+def test_trace_tables_contain_only_rows_of_the_last_attempt_of_a_repeated_spark_task(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     trace = tmp_path / "trace"
@@ -127,7 +127,7 @@ def test_tables_contain_rows_only_from_the_last_attempt_of_a_repeated_spark_task
     assert not list((tmp_path / "out").rglob(tables.ATTEMPTS))
 
 
-def test_table_job_adds_no_rows_if_files_written_by_a_spark_task_are_missing(
+def test_trace_table_job_adds_no_rows_if_files_written_by_a_spark_task_are_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Such files are missing if each machine has its own folder, or if a network share shows new files late."""
