@@ -239,10 +239,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response for the partitions that are due, and return these partitions: the next fetch requests them again.
-
-        Partitions that a test has stopped or delayed, and partitions that a quota leaves out, are not received.
-        """
+        """Receive the response, and return its partitions for the next fetch, without those that a test has stopped or a quota leaves out."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []

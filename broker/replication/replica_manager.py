@@ -230,10 +230,7 @@ class ReplicaManager:
     # ---- following -----------------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the delay (`slow`) and the stop offset (`hold`) that a test has set for this broker's fetches of a partition.
-
-        They are removed even if the broker does not follow the partition now.
-        """
+        """Remove the delay (`slow`) and the stop (`hold`) of this broker's fetches of a partition, even if it does not follow the partition now."""
         self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:
