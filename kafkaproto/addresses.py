@@ -29,7 +29,7 @@ def _coordinators(message: Any) -> Places:
 
 
 def _endpoints(message: Any) -> Places:
-    """Return the addresses of new leaders in a response. A broker adds them for partitions that it does not lead any more (KIP-951)."""
+    """Return the addresses of new leaders in a Produce or Fetch response, which a broker adds for partitions that it no longer leads (KIP-951)."""
     return _of_nodes(message.node_endpoints)
 
 

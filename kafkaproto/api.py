@@ -115,7 +115,7 @@ def response_header_version(api_key: int, version: int) -> int:
 
 
 NEVER = 0x8000
-"""A number above every version: the stand-in for the first flexible version of an API that has no flexible version."""
+"""The first flexible version of an API that has no flexible version: a number above every possible version."""
 _FIRST_FLEXIBLE = {
     int(key): NEVER if info.first_flexible is None else info.first_flexible for key, info in APIS.items()
 }

@@ -68,11 +68,11 @@ class ArrayType(LengthPrefixed):
 
     @cached_property
     def item_weight(self) -> int:
-        """Return the number of bytes that the decoder counts for each item against the memory limit of the message.
+        """Return how many bytes of memory the decoder counts for each item against the memory limit of the message.
 
-        An item whose encoding has S bytes takes at most `memory.FREE` * S bytes of memory, which are not counted, plus the result. The decoder counts
-        all items of an array before it decodes them. If an item contains an array, the items of this inner array are counted when the decoder reaches
-        the inner array.
+        The decoder counts the items of an array before it decodes them. Each item may take further memory that is not counted: `memory.FREE` bytes
+        for each byte of its encoding. If an item contains an array, the items of this inner array are counted when the decoder reaches the inner
+        array.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

@@ -229,7 +229,7 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _layout(options: argparse.Namespace) -> Message[Any]:
-    """Return the fields and wire types of the message or data that `--api` or `--data` selects.
+    """Return the wire layout (fields and wire types) of the message or other data that the options `--api` or `--data` name.
 
     Raises CommandError if the name is unknown, the version is missing, or options contradict each other; UnsupportedVersion for an unknown version.
     """
@@ -249,7 +249,7 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
 def show(options: argparse.Namespace) -> Iterator[str]:
     """Yield lines with the fields and wire types of an API's request and response in one version.
 
-    If `options.api` names data inside messages or records instead, such as ConsumerProtocolSubscription, yield lines about this data. Without the
+    `options.api` may also name data inside messages or records, such as ConsumerProtocolSubscription: the lines are then about this data. Without the
     option --layout, the source text of the generated decoder and encoder follows the fields of each message.
     """
     if is_data(options.api):

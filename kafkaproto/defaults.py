@@ -46,7 +46,7 @@ def _default_factory(field: dataclasses.Field[Any]) -> Callable[[], Any]:
 
 
 def differs(value: Any, default: Any) -> bool:
-    """Return whether a value differs from its default. For unknown tagged fields, None and an empty list are equal."""
+    """Return whether a value differs from its default. None and an empty list of unknown tagged fields count as equal."""
     if dataclasses.is_dataclass(default) and type(value) is type(default):
         return any(
             bool(getattr(value, f.name))

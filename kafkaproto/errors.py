@@ -30,7 +30,7 @@ class DecodeError(ProtocolError):
     """Raised for bytes that are not a valid message.
 
     ``path`` names the field (``FetchRequest.topics[0].partitions``), ``offset`` counts bytes from the start of the
-    buffer passed to the decoder, ``reason`` says what is wrong there.
+    buffer passed to the decoder, ``reason`` says what is wrong at this offset.
     """
 
     def __init__(self, path: str, offset: int, reason: str) -> None:

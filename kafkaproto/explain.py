@@ -66,7 +66,7 @@ def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int,
 
 
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
-    """Skip the items at the start of an array that can be decoded. Returns the number of items skipped.
+    """Skip the items of an array before its first invalid item; all items if all are valid. Returns the number of skipped items.
 
     stream: positioned at the first item of the array before the call, and after the skipped items afterwards. count: the number of items in the
     array. context: its attribute `room`, the bytes of memory that decoding the message may still use, decreases as if the skipped items had been

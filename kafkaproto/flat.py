@@ -97,10 +97,10 @@ class FlatCode:
         self._run.append((fmt, item))
 
     def before(self, *lines: str) -> None:
-        """Add lines that run before the generated code decodes or encodes the values that `fixed` has collected.
+        """Add lines of code before the `struct` call for the values that `fixed` has collected.
 
-        Unlike `line`, this method does not yet add the call of `struct` for these values. So values that `fixed` collects later can be part of the
-        same call. The lines must change neither the decoder's position nor the encoder's output.
+        Unlike `line`, this method does not add that call yet, so that values which `fixed` collects later can be part of the same call. The lines
+        must change neither the decoder's position nor the encoder's output.
         """
         self._lines += ["    " * self._depth + line for line in lines]
 
@@ -134,7 +134,7 @@ class FlatCode:
 
     @contextmanager
     def output(self, name: str) -> Iterator[None]:
-        """Return a context in which the code of an encoder writes into the bytearray ``name`` instead of the function's usual output.
+        """Return a context in which the added code of an encoder writes into the bytearray ``name`` instead of the function's usual output.
 
         A tagged field is encoded into such a bytearray, because its size precedes it in the usual output.
         """

@@ -50,10 +50,11 @@ def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = 
 
 
 def timeline_order(items: Iterable[Item], bits: Callable[[Item], int], most: int = 0) -> list[Item]:
-    """Return distinct items in the order of Kafka's `TimelineHashMap` to which they were added one by one. Items in a bucket are in reverse order.
+    """Return distinct items in the order of Kafka's `TimelineHashMap` to which they were added one by one.
 
-    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the largest number of items that the map has had, because its
-    table never shrinks; 0 if it never had more than `items`. Replacing an item counts as one item more, because the map grows its table before.
+    Of the items in one bucket, the last added comes first. bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the
+    largest number of items that the map has had, because its table never shrinks; 0 if it never had more than `items`. While an item is replaced,
+    count it twice, because the map may grow its table before it replaces the item.
     """
     added = list(dict.fromkeys(items))
     added.reverse()

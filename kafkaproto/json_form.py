@@ -119,8 +119,9 @@ def _base64(value: Any, path: str) -> str:
 def from_json(layout: Message[T], data: Json) -> T:
     """Return the message that JSON describes.
 
-    Tagged fields may be missing. Number ranges are checked by encoding, not here. Kafka ignores unknown names; here they are errors. Raises
-    EncodeError, naming the field that is missing, unknown or of another type. layout: the type of the message in one version. data: the parsed JSON.
+    Tagged fields may be missing. This function does not check whether a number fits its type; encoding does. Unlike Kafka, it rejects unknown names.
+    Raises EncodeError, naming the field that is missing, unknown or of another type. layout: the type of the message in one version. data: the parsed
+    JSON.
     """
     with layout.naming_versions():
         obj: T = _struct_from_json(layout, data, layout.cls.__name__)

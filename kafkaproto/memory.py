@@ -29,7 +29,7 @@ Decoders check the memory only of those arrays whose items can take more than th
 """
 
 FREE = 12
-"""How many bytes of memory each encoded byte may take without being counted by a decoder.
+"""How many bytes of memory a decoded value may take for each encoded byte without being counted against the memory limit.
 
 This suffices for strings, bytes and numbers. The items of an array can take more memory; decoders count the memory beyond this number.
 """
@@ -46,7 +46,7 @@ OBJECT = 32  # including the garbage collector's header
 POINTER = 8
 LIST = 56
 LIST_SPARE, ITEM = 20, 12
-"""The most memory in bytes that a list takes when items are appended: `LIST_SPARE` more than an empty list, plus `ITEM` for each item.
+"""Two sizes in bytes: a list takes at most `LIST_SPARE` more than an empty list, plus `ITEM` for each item that was appended.
 
 The memory of the item objects is not included.
 """
@@ -55,14 +55,14 @@ SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36
 MEMORYVIEW = 184
 UNKNOWN_TAG = 83
-"""The most memory in bytes that an unknown tag, a (number, bytes) pair, takes beyond `FREE` bytes for each byte of its encoding."""
+"""The most memory in bytes that an unknown tagged field, decoded as (tag, bytes), takes in addition to 12 bytes (`FREE`) per encoded byte."""
 
 
 def room_for(size: int) -> int:
-    """Return how many bytes of memory a decoder may deduct for the array items of a message of ``size`` bytes.
+    """Return the memory budget, in bytes, for the items of the arrays in a message of ``size`` bytes.
 
-    In addition, the decoder may use 1 + `FREE` bytes of memory for each byte of the message without deducting them: 1 for a copy of the message, and
-    `FREE` for the decoded values.
+    Before a decoder decodes the items of an array, it deducts their memory from this budget. The decoder may use 1 + `FREE` further bytes of memory
+    for each byte of the message, which it does not deduct: 1 for a copy of the message, and `FREE` for the decoded values.
     """
     return SLACK + ROOM_PER_BYTE * size
 

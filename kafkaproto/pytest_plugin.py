@@ -65,7 +65,7 @@ def _testing() -> Any:
 def _remember(request: pytest.FixtureRequest, fixture: str, cluster: Handle) -> None:
     """Store a cluster under its fixture's name in the pytest node (test, class, module, package or session) for which it runs.
 
-    `_clusters` finds it there for the report of a failed test, also if another fixture of the test failed.
+    The report of a failed test uses it (`_clusters`), even if the test failed because of another fixture.
     """
     request.node.stash.setdefault(_CLUSTERS, {})[fixture] = cluster
 
@@ -221,7 +221,7 @@ def _setting(request: pytest.FixtureRequest, name: str) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
-    """Raise pytest.UsageError for an asynchronous fixture that uses kafka_async_cluster but runs in another event loop."""
+    """Raise pytest.UsageError for an asynchronous fixture that uses kafka_async_cluster, but runs in another event loop than the cluster."""
     scope = getattr(fixturedef.func, "_loop_scope", None)  # of pytest-asyncio, around each asynchronous fixture
     if scope is None or fixturedef.scope != "function" or not _uses_async_cluster(fixturedef, request, set()):
         return

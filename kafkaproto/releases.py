@@ -25,10 +25,11 @@ def releases() -> list[str]:
 
 
 def versions(release: str) -> Ranges:
-    """Return the versions in the ApiVersions response of a broker of this release; before 0.10.0, the versions that a broker accepts.
+    """Return the versions in the ApiVersions response of a broker of this release.
 
-    Versions that are not stable in the release are omitted. ``release`` may have a patch number, which is ignored: ``3.9.1`` is ``3.9``. Raises
-    ValueError for a release that is not in the table, naming those that are.
+    Releases before 0.10.0 have no ApiVersions; for them, the result has the versions that a broker accepts. Versions that are not stable in the
+    release are omitted. ``release`` may have a patch number, which is ignored: ``3.9.1`` is ``3.9``. Raises ValueError for a release that is not in
+    the table, naming those that are.
     """
     return dict(_ranges(_name(release)))
 

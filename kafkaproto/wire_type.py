@@ -80,7 +80,7 @@ def read(stream: BinaryIO, size: int, path: str) -> bytes:
 
 
 def remaining(stream: BinaryIO) -> int:
-    """Return the number of bytes between the present position of a stream and its end."""
+    """Return the number of bytes between the current position of a stream and its end."""
     position = stream.tell()
     end = stream.seek(0, SEEK_END)
     stream.seek(position)

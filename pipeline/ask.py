@@ -1,6 +1,6 @@
 """Single requests to a broker over a plain socket, for requests that the client libraries lack, such as those for client quotas.
 
-This module uses only the codec of this project.
+Of this project, this module imports only the codec.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A Spark session with or without Spark's Kafka connector, configured for short runs on few cores.
 
-If `spark-submit` started this process, the session is that of its cluster, with the settings of `spark-submit`. The connector is downloaded
-through `spark.jars.packages` into a cache outside the source tree, so a second run downloads nothing.
+If `spark-submit` started this process, the session runs on the cluster that `spark-submit` chose, with the settings of `spark-submit`. The connector
+is downloaded through `spark.jars.packages` into a cache outside the source tree, so a second run downloads nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TESTED_PYSPARK = "4.0.0"
 
 
 RESULT_SETTINGS = {"spark.sql.session.timeZone": "UTC"}
-"""The settings on which values in tables and reports depend. A session started by `spark-submit` gets them too."""
+"""The settings of Spark on which values in tables and reports depend. Every session gets them, even one that `spark-submit` has configured."""
 SUBMIT_VARIABLE = "PYSPARK_GATEWAY_PORT"
 """The environment variable that `spark-submit` sets for the Python process that it starts. If it is set, the JVM already runs."""
 LAST_OUTPUT_LINES = 20

@@ -1,6 +1,7 @@
-"""The recordings (runs) in a file or folder of traces or captures, and their rows.
+"""The runs in a file or folder, and their rows. A run is one recording, of one of two kinds.
 
-This module does not depend on Spark, or on the folder into which tables are written.
+A trace is written by a broker or a proxy, and one recording may have several files. A packet capture is one file. This module does not depend on
+Spark, or on the folder into which tables are written.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from kafkaproto.trace.format import SUFFIX, Entry, TraceError
 
 
 def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Notice]]:
-    """Return the recordings (runs) in all files, and notices about files that cannot be used. Raises TraceError if there is no file.
+    """Return the runs (recordings) in a file or folder, and messages for the user about files that cannot be used.
 
-    path: a file, or a folder of traces and captures. ports: the ports on which brokers listen, to select connections in captures. If `ports` is
-    empty, every connection that speaks Kafka is selected.
+    path: a file or a folder, with traces, packet captures or both. ports: the ports on which brokers listen, to select connections in captures. If
+    `ports` is empty, every connection that speaks Kafka is selected. Raises TraceError if there is neither a trace nor a capture.
     """
     runs, notices = captures.runs_of(path, ports)
     if not (runs or notices):
@@ -38,13 +39,18 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Noti
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the part of a run (a recording) that is not in the tables yet.
+    """Yield (table name, rows) for the part of a run that is not in the tables yet.
 
-    note: a function called regularly, while a trace is read, with the number of bytes read so far. It is not called for a capture.
+    run: the files of one recording, either a trace of a broker or proxy or a packet capture. A capture is always read from its start. note: a
+    function called regularly, while a trace is read, with the number of bytes read so far. It is not called for a capture.
     """
     return captures.batches(run) if run.capture else traces.batches(run, note)
 
 
 def entries(run: Run) -> Iterator[Entry]:
-    """Yield the exchanges (requests with responses) and events of a run (a recording). A damaged file yields the entries before the damage."""
+    """Yield the entries of a run: one recording, either a trace of a broker or proxy or a packet capture.
+
+    An entry is an exchange (a request and its response), an event or, only in traces of this project's broker, a change of log offsets. If a file of
+    a trace is damaged, its entries before the damage are yielded.
+    """
     return captures.entries(run) if run.capture else traces.RunReader(run).entries()

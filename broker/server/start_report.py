@@ -79,7 +79,7 @@ def _compare(option: TopicOption, topic: Topic) -> None:
 
 
 def log_start(cluster: Cluster) -> None:
-    """Log the lines of the start report at INFO, and a warning if consumer groups cannot work."""
+    """Log the lines of the start report at INFO, and a warning if the cluster has too few brokers to create `__consumer_offsets`."""
     if logger.isEnabledFor(logging.INFO):
         for line in report(cluster, os.getpid()):
             logger.info("%s", line)

@@ -1,7 +1,8 @@
 """The writer of a trace: a thread takes encoded entries from a queue and writes them to files of limited size.
 
-The writer never blocks the broker. The queue is bounded in entries and bytes. Entries that do not fit are dropped, and the trace says how many.
-Files are flushed ten times a second, and flushed entries survive `kill -9`. This module does not depend on the content of entries.
+The writer never blocks the broker. The queue is bounded in byte strings (each of one or more entries) and in bytes. Entries that do not fit are
+dropped, and the trace says how many. Files are flushed ten times a second, and flushed entries survive `kill -9`. This module never looks into an
+entry.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ logger = logging.getLogger("kafkaproto.trace")
 QUEUE_PIECES = 20_000
 QUEUE_BYTES = 32 * 1024 * 1024
 ROUND_BYTES = 1024 * 1024
-"""The maximum number of bytes of queued entries that the thread joins to one write.
+"""The maximum number of bytes of queued entries that the writer's thread joins into one write.
 
 Fewer writes are faster: each one releases the GIL (Python's interpreter lock), and the thread must then wait until the event loop releases it.
 """
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1
-"""The pause in seconds after which the thread writes all entries that were queued during the pause.
+"""How long, in seconds, the writer's thread pauses before it writes the entries that were queued during the pause.
 
-If the thread wrote each entry separately, it would compete with the event loop for the GIL at every write.
+If the thread wrote each entry separately, it would compete with the event loop for the GIL (Python's interpreter lock) at every write.
 """
 
 
 def run_name(wall_ms: int) -> str:
-    """Return the name of a recording that this process starts at `wall_ms` (ms since the epoch)."""
+    """Return the name of a recording: its start time `wall_ms` (ms since the epoch) as text in UTC, and the id of this process."""
     return f"{datetime.fromtimestamp(wall_ms / 1000, UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
 
 
@@ -43,8 +44,8 @@ class TraceWriter:
     """Writes the files of one trace: until `close`, a thread writes the entries passed to `put`.
 
     - folder: where the files are created.
-    - run: the name of the recording, with which each file name begins.
-    - meta: the content of each file's header.
+    - run: the name of the recording, the beginning of each file name.
+    - meta: facts about the recorded cluster, which the header of each file contains as JSON.
     - queue_pieces, queue_bytes: the maximum number of byte strings and of bytes in the queue; each call of `put` adds one byte string.
     - file_bytes: a new file is started before a file exceeds this size.
 
@@ -68,9 +69,10 @@ class TraceWriter:
         self._queue_pieces = queue_pieces
         self._queue_bytes = queue_bytes
         self._put_bytes = self._taken_bytes = 0
-        """The total number of bytes put into the queue, and the total taken from it.
+        """Two totals: the number of bytes put into the queue so far, and the number of these bytes that the thread has written.
 
-        Only the event loop changes the first number, and only the thread changes the second.
+        Their difference counts towards `queue_bytes`. Only the event loop changes the first number, and only the thread the second, so no lock is
+        needed.
         """
         self._file_bytes = file_bytes
         self._number = 0
@@ -91,8 +93,8 @@ class TraceWriter:
     def put(self, data: bytes, entries: int = 1) -> None:
         """Queue encoded entries for the thread, or drop them if the queue is full. Never waits.
 
-        data: the entries, joined to one byte string. entries: the number of entries in `data`. No lock is needed, because a deque's append and pop
-        are atomic.
+        data: the entries, joined into one byte string. entries: the number of entries in `data`, which counts them as dropped if the queue is full.
+        No lock is needed, because a deque's append and pop are atomic.
         """
         put_bytes = self._put_bytes + len(data)
         if len(self._queue) >= self._queue_pieces or put_bytes - self._taken_bytes > self._queue_bytes:
@@ -102,7 +104,7 @@ class TraceWriter:
         self._queue.append(data)
 
     def close(self) -> None:
-        """Write the queued entries and end the thread."""
+        """Write the queued entries, end the thread and close the file."""
         self._ends.set()
         self._thread.join()
 
@@ -144,9 +146,10 @@ class TraceWriter:
         self._flushed = self._written
 
     def _write(self, data: bytes, *, queued: bool = True) -> None:
-        """Write a byte string to the current file, or to a new file if the current one has no room for it.
+        """Write encoded entries to the current file, or to a new file if the current one would exceed `file_bytes`.
 
-        queued: whether the bytes come from the queue. If so, they stop counting towards the limit `queue_bytes` as soon as they are written.
+        data: the entries, joined into one byte string. queued: whether `data` comes from the queue. If so, its bytes stop counting towards the limit
+        `queue_bytes` as soon as they are written.
         """
         if self._written + len(data) > self._file_bytes:
             self._file.close()

@@ -21,11 +21,14 @@ RECORDED = (
     "quota.window.size.seconds",
     "replica.selector.class",
 )
-"""The settings that a trace records, because a program that checks the trace must know how the broker was configured."""
+"""The broker settings whose values the header of a trace contains: a program that checks the trace needs them."""
 
 
 TOGETHER = 64
-"""The number of collected entries that are encoded in one go. After about 0.05 seconds, fewer collected entries are encoded, too."""
+"""How many entries of a trace the recorder collects before it encodes them together.
+
+Every 0.05 seconds (`WAIT_S`) it also encodes the entries collected so far, however few they are.
+"""
 WAIT_S = 0.05
 
 
@@ -64,7 +67,7 @@ class Recording:
 
 
 def meta_of(cluster: Cluster) -> dict[str, Any]:
-    """Return the header of a trace, which describes the recorded cluster."""
+    """Return the facts for the header of a trace: recorder, cluster, brokers with settings, API versions, and the start time on three clocks."""
     brokers = cluster.controller.image.brokers.values()
     return {
         "recorder": "kafkaproto broker",

@@ -34,7 +34,7 @@ INTERVALS_TO_EXPIRY = 3
 ALL_METRICS = "*"
 COMPRESSION_TYPES = frozenset(int(kind) for kind in Compression)
 RETRIED_ERRORS = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-"""The push errors after which a client may request its subscription again before the push interval has passed (from Kafka 4 on)."""
+"""The errors of PushTelemetry after which, from Kafka 4 on, a client may request its subscription before the push interval has passed."""
 
 
 class ClientAttributes(NamedTuple):
@@ -73,7 +73,7 @@ class Instance:
 
     - connection_id: the connection whose request created this object.
     - version: the cluster's `client_metrics_version`, which counts changes to subscriptions, at the time when the client's subscription was computed.
-      If the cluster's number has risen since, a new object replaces this one.
+      If `client_metrics_version` has risen since then, a new object replaces this one at the client's next request.
     - interval_ms: the push interval.
     - requested_ms, pushed_ms: when the client last requested the subscription, and when it last pushed metrics. A request or push before the push
       interval has passed changes neither time.
@@ -95,14 +95,17 @@ class Instance:
     expires_ms: int = 0
 
     def begin_request(self, now_ms: int) -> bool:
-        """Record that the client requests its subscription. Returns False, and records nothing, if the push interval has not passed yet."""
+        """Record that the client requests its subscription. Returns False, and records nothing, if the push interval has not passed yet.
+
+        The interval counts from the client's last push or last request for the subscription, whichever was later.
+        """
         if now_ms - max(self.requested_ms, self.pushed_ms) < self.interval_ms:
             return False
         self.requested_ms = now_ms
         return True
 
     def begin_push(self, now_ms: int) -> bool:
-        """Record that the client pushes metrics. Returns False, and records nothing, if the push interval has not passed yet.
+        """Record that the client pushes metrics. Returns False, and records nothing, if the push interval has not passed since the last push.
 
         The first push after a request for the subscription need not wait.
         """
@@ -128,7 +131,7 @@ class TelemetryInstances:
         return size
 
     def subscribe(self, requested_id: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Handle a client's request for its subscription. Returns the stored client, which contains the subscription; a new client is stored first.
+        """Handle a client's request for its subscription. Returns the stored state of the client, which contains the subscription.
 
         requested_id: the client instance id in the request; `ZERO_ID` if the client has none yet, so that it gets a new one. attributes:
         client id, software and source address of the client; the patterns of subscriptions are compared with them. connection_id: the client's
@@ -173,7 +176,7 @@ class TelemetryInstances:
         return TelemetryPush(text_of(instance.client_instance_id), client_id, request.terminating, compression, payload)
 
     def _refusal(self, instance: Instance, request: PushRequest, now_ms: int) -> int:
-        """Return the error code with which a push is rejected, or 0 if it is accepted.
+        """Return the error code with which a push of metrics is rejected, or 0 if it is accepted.
 
         Every push starts a new push interval, even if it is rejected, with two exceptions: a push before the current interval has passed, and a push
         that follows a terminating push of the same client.
@@ -191,17 +194,21 @@ class TelemetryInstances:
         return 0
 
     def connection_closed(self, connection_id: int) -> None:
-        """Drop every client whose `Instance` a request of this connection created. Before Kafka 4, do nothing: clients stay until they expire."""
+        """Drop every client whose stored state (`Instance`) was created by a request of this connection.
+
+        Before Kafka 4, do nothing: clients stay until they expire.
+        """
         if self._is_release_4:
             gone = [key for key, instance in self._instances.items() if instance.connection_id == connection_id]
             for key in gone:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
-        """Return the `Instance` of a client, and extend its expiry. Creates a new one if the client has none, or only an expired one.
+        """Return the stored state of a client (`Instance`), and extend its expiry.
 
-        key: the client instance id. If a subscription to client metrics has changed since the `Instance` was created, it is replaced: the new
-        `Instance` has a newly computed subscription, `connection_id` and the old attributes. attributes: used if there is no old `Instance`.
+        A new `Instance` is created in two cases. First, the client has none, or only an expired one. Second, a subscription to client metrics has
+        changed since the client's `Instance` was created: the new one then has a newly computed subscription, but the attributes of the old one.
+        key: the client instance id. attributes: the client's attributes, used only in the first case. connection_id: stored in a new `Instance`.
         """
         version = self._config.cluster.client_metrics_version
         instance = self._instances.get(key)

@@ -79,7 +79,7 @@ def check_mapping(name: str, value: object, example: str) -> None:
 def check_function(name: str, value: object) -> None:
     """Raise TypeError unless `value` is callable. name: the argument that has the value, for the error message.
 
-    A coroutine function is rejected, too, because a coroutine, the result of its call, is always true.
+    A coroutine function raises TypeError, too, because calling it returns a coroutine instead of a result. A coroutine would always count as true.
     """
     if inspect.iscoroutinefunction(value):
         raise TypeError(f"{name} must be a plain function (got the coroutine function {value.__qualname__})")
@@ -118,7 +118,7 @@ def with_hint(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def nearest(value: object, allowed: Iterable[str]) -> str:
-    """Return the text "; did you mean ...?" with the most similar allowed name; empty if none is similar."""
+    """Return the text "; did you mean ...?" with the allowed name that is most similar to `value`; empty if none is similar."""
     if not isinstance(value, str):
         return ""
     by_lower = {name.lower(): name for name in allowed}
@@ -133,5 +133,5 @@ def shown(value: Any, longest: int = 100) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: "1 member", "2 members"."""
+    """Return `count` and the noun as text, the noun in the plural unless `count` is 1: "1 member", "2 members"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

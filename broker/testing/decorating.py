@@ -106,8 +106,8 @@ def _with_cluster(
     signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. arguments, named: the positional
     and keyword arguments without the cluster.
 
-    If `kafka` is positional-only, raises TypeError for arguments that do not match `outer`: otherwise the cluster could be passed as the missing
-    argument. If `kafka` is another kind of parameter, this function checks nothing, because Python raises the TypeError at the call.
+    If `kafka` is positional-only, raises TypeError for arguments that do not match `outer`: otherwise Python could bind the cluster to a parameter
+    whose argument is missing. If `kafka` is another kind of parameter, this function checks nothing, because Python raises the TypeError at the call.
     """
     parameter = signature.parameters[PARAMETER]
     place = list(signature.parameters).index(PARAMETER)

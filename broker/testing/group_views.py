@@ -91,7 +91,10 @@ class GroupSeen(NamedTuple):
 
 
 def group_ids(cluster: Cluster) -> list[str]:
-    """Return the ids of all groups, also of those whose creation is not replicated yet. The ids are listed coordinator by coordinator."""
+    """Return the ids of all groups, including groups whose creation is not replicated yet.
+
+    The groups of one coordinator follow each other; coordinators are in the order of broker ids.
+    """
     return [group.group_id for node in cluster.nodes if node.has_groups for group in node.groups.groups]
 
 
@@ -122,7 +125,7 @@ def check_member(cluster: Cluster, group_id: str, member_id: str) -> GroupCoordi
 
 
 def group_seen(cluster: Cluster, group_id: str) -> GroupSeen:
-    """Return the view of a group. A group that does not exist has the state Dead, as in Kafka."""
+    """Return the present state of a group as a `GroupSeen`. A group that does not exist has the state Dead, as in Kafka."""
     location = _find(cluster, group_id)
     if location is None:
         return GroupSeen(group_id, UNKNOWN_GROUP, "", "", ())

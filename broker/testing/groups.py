@@ -116,7 +116,10 @@ class GroupMethods(Base):
             self._run(act)
 
     def _lead_group(self, group_id: str, broker_id: int) -> None:
-        """Make a broker the leader of the group's partition of `__consumer_offsets`. Raises ValueError if the broker cannot become the leader."""
+        """Make a broker the coordinator of a group: the leader of the group's partition of `__consumer_offsets`.
+
+        Raises ValueError if there is no such group, or if the broker cannot become the leader.
+        """
 
         def act() -> None:
             check_group(self.state, group_id)
@@ -152,8 +155,8 @@ class GroupMethods(Base):
 class Wait(NamedTuple):
     """A condition that a test waits for.
 
-    reached: a function that returns the result of the wait, or None while the condition is false. describe: a function that returns the current
-    state as text, for the error message after a timeout.
+    reached: a function that takes the cluster and returns the result of the wait, or None while the condition is false. describe: a function that
+    takes the cluster and returns its present state as text, for the error message after a timeout.
     """
 
     reached: Callable[[Cluster], object]
@@ -232,7 +235,10 @@ def for_coordinator(group_id: str, broker_id: int) -> Wait:
 
 
 def _offsets_in(cluster: Cluster, topic: str, partition: int | None) -> int:
-    """Return the number of offsets from log start to log end, of one partition or of all: an upper bound for the number of records."""
+    """Return how many offsets the leader's log has between log start and log end: an upper bound for the number of records.
+
+    partition: None for the sum over all partitions of the topic.
+    """
     count = len(cluster.controller.image.topics[topic].partitions)
     indexes = range(count) if partition is None else [partition]
     logs = [leader_of(cluster, topic, index).log for index in indexes]
@@ -240,9 +246,9 @@ def _offsets_in(cluster: Cluster, topic: str, partition: int | None) -> int:
 
 
 def for_records(topic: str, count: int, partition: int | None) -> Wait:
-    """Return a condition that is true when a topic, or one partition, has at least `count` records.
+    """Return a condition that is true when a topic, or one of its partitions, has at least `count` records.
 
-    Raises TypeError or ValueError for wrong arguments.
+    partition: None for the whole topic. Raises TypeError for an argument of a wrong type, ValueError for an empty name or a negative number.
     """
     check_text("topic", topic, "orders")
     check_int("count", count, 0, example=3)

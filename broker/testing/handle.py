@@ -82,7 +82,7 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
         }
 
     def reset(self) -> None:
-        """Bring the cluster back to its state after the start, and close all connections.
+        """Bring the cluster back to the state that it had right after its start, and close all connections.
 
         The initial topics remain, without records. Groups, quotas, changed settings and journal entries are removed. With clock="jump",
         the clock shows wall time again, even if `clock.advance` has moved it forward.
@@ -120,7 +120,8 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
     def conversations(self, count: int = 10) -> str:
         """Return the last `count` requests of each client id as text, one per line, oldest first.
 
-        Before the requests of a client id there is a line with the client id and the number of all its requests in the journal.
+        Before the requests of a client id there is a line with the client id and the number of all its requests that the journal (the list of
+        requests and events) contains.
         """
         check_int("count", count, 0, example=10)
         by_client: dict[str, list[RequestSeen]] = {}
@@ -137,7 +138,7 @@ def _conversation(client_id: str, requests: list[RequestSeen], count: int) -> It
 
 
 class JournalReader:
-    """The journal of a cluster, safe to read from any thread, also after the cluster stopped."""
+    """The journal of a cluster (its requests, throttles and other events). Any thread may read it, also after the cluster has stopped."""
 
     def __init__(self, cluster: Base) -> None:
         self._cluster = cluster

@@ -240,7 +240,7 @@ class MemoryClient:
         self.took(data)
 
     def took(self, data: bytes) -> None:
-        """Decode the responses in `data`, bytes that the broker sent, and add them to `answers`.
+        """Decode the responses in `data`, the bytes that the broker has just sent, and add them to `answers`.
 
         Raises DecodeError if a response cannot be decoded, and UnexpectedResponse if it belongs to no pending request.
         """

@@ -158,7 +158,7 @@ def _new_topic(cluster: Cluster, topic: str) -> Topic:
 
 
 def _by_partition(topic: Topic, made: Sequence[NewRecord], partition: int | None) -> dict[int, list[int]]:
-    """Return a dict that maps partitions to the indexes of their records in `made`.
+    """Distribute records to partitions. Returns a dict that maps each partition to the indexes in `made` of its records.
 
     partition: the partition for all records; None to choose one for each record by its key.
     """

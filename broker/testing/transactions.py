@@ -206,7 +206,7 @@ class TransactionMethods(Base):
 
 
 def for_transaction(transactional_id: str, state: str) -> Wait:
-    """Return the condition that a transactional id has this state.
+    """Return a condition that is true when a transactional id has the state `state`, such as "CompleteCommit".
 
     Raises TypeError unless `transactional_id` is a str, and ValueError if it is empty or the state is unknown.
     """
@@ -226,11 +226,12 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
 
 
 class _Result:
-    """Receives the coordinator's reply to a change that a test makes to a transactional id, such as an abort, and reports its error.
+    """Receives the coordinator's reply to a change that a test makes to a transactional id, such as an abort, and raises the error in the reply.
 
     It is both a context manager and the `reply` function: `with _Result(...) as result` makes the change in its block, and passes `result` as
     `reply`. The start of the block raises KafkaError CONCURRENT_TRANSACTIONS (51) if the last transaction is being completed, or if an earlier change
-    is not replicated yet. The end raises KafkaError if the coordinator has replied with an error. An error in a later reply is logged as a warning.
+    is not replicated yet. The end of the block raises KafkaError if the coordinator has replied with an error. If the reply arrives only after the
+    block, its error is logged as a warning.
 
     method: the name of the test's method that makes the change, for messages.
     """

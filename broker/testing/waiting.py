@@ -44,7 +44,7 @@ class Watch(Observer):
         self._must_repeat = False
 
     def look(self, *_: Any, **__: Any) -> None:
-        """Check the condition of the wait now. A call from within the condition causes one more check after the current check."""
+        """Check the condition of the wait now. If the condition itself makes this call, one more check follows the current check."""
         if self._is_checking:
             self._must_repeat = True
             return

@@ -22,7 +22,7 @@ _VERSIONS = {
     "LIST_OFFSETS": (3, 7, 9),
     "FETCH": (11, 12, 16),
 }
-"""Maps the APIs that consumer groups use to the versions that aiokafka, confluent-kafka and kafka-python send (end of 2025)."""
+"""Maps the APIs that consumer groups use to the request versions that aiokafka, confluent-kafka and kafka-python use (end of 2025)."""
 
 _steps: list[Callable[[], object]] = [lambda: _list_steps()]
 """The functions that `load_now` still has to run.

@@ -54,7 +54,7 @@ class TransactionChange(NamedTuple):
 
     @property
     def is_load(self) -> bool:
-        """Return whether the coordinator only loaded the id from `__transaction_state`. Such a change has no effect for clients."""
+        """Return whether the coordinator only loaded the id from `__transaction_state`. Loading an id changes nothing that clients see."""
         return self.cause is Cause.LOADED
 
     @property

@@ -1,6 +1,6 @@
 """The end of a transaction: first a marker in each of its partitions, then the completed state in `__transaction_state` (TX-39, TX-49).
 
-Corresponds to Kafka's `TransactionMarkerChannelManager`. This module does not know how markers reach their partitions.
+Corresponds to Kafka's `TransactionMarkerChannelManager`. How a marker reaches its partition is left to a `MarkerWriter`.
 """
 
 from __future__ import annotations

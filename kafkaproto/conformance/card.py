@@ -72,7 +72,10 @@ class Card:
 
 
 def place_of(item: pytest.Item) -> Place:
-    """Return the row and column of a test in the result table. For example, ``test_x[real-3]`` has the row "test_x [3]" and the column "real"."""
+    """Return the row (test) and the column (tested cluster) of a pytest item in the result table.
+
+    For example, ``test_x[real-3]`` has the row "test_x [3]" and the column "real".
+    """
     base, _, inside = item.name.partition("[")
     words = inside.rstrip("]")
     kind = item.callspec.params.get("running_cluster") if isinstance(item, pytest.Function) and words else None

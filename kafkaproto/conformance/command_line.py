@@ -21,7 +21,7 @@ EXPECTED = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the suite and return the exit status.
+    """Run the conformance suite with these command-line arguments, and return the exit status.
 
     The status is 0 if tests passed and none failed, 1 if a test failed, 2 to 4 if the suite could not run, and 5 if no test ran.
     """

@@ -203,7 +203,7 @@ class ConsumerGroup(Group):
         }
 
     def sizes(self) -> dict[str, int]:
-        """Return the number of partitions in the target assignment of each member, by member id."""
+        """Return a dict of member ids to the number of partitions in the target assignment of the member."""
         return {member_id: sum(map(len, target.values())) for member_id, target in self.targets().items()}
 
 

@@ -107,7 +107,7 @@ class Foreign(WallClock):
     def need_release(self, applies: ReleaseRange) -> None:
         """Skip the test if the cluster's release is not in the range `applies`, the releases for which the test is meant.
 
-        The release is recognised by the API versions that the cluster offers. If it is not recognised, the test is not skipped.
+        The cluster's release is the one that offers exactly the API versions of the cluster. If no known release does, the test is not skipped.
         """
         release = release_of(self._served_by(0).offered)
         if release is not None and not applies.includes(release):

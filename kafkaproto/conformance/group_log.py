@@ -28,9 +28,9 @@ class GroupLog:
         self.new()
 
     def new(self) -> list[tuple[int, str, int | None, Any]]:
-        """Return (type, member id, version of the value, value) of each record written since the last call of `new` or `kinds`.
+        """Return (record type, member id, version of the value, value) of each record of the group written since the last call of `new` or `kinds`.
 
-        A tombstone has no version and no value.
+        The member id is "" if the record is not about a member. The version and the value are None for a tombstone.
         """
         listed = []
         for record in self._read_to_the_end():
@@ -48,7 +48,7 @@ class GroupLog:
             yield record
 
     def kinds(self) -> list[tuple[int, str, int | None]]:
-        """Return (type, member id, version of the value) of each record written since the last call of `new` or `kinds`.
+        """Return (record type, member id, version of the value) of each record of the group that was written since the last call of `new` or `kinds`.
 
         The member id is "" if the record is not about a member; the version is None for a tombstone.
         """

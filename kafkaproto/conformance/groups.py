@@ -86,7 +86,7 @@ class Group:
         return coordinator
 
     def _ready(self) -> int:
-        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator. The sum is a true value even for broker 0."""
+        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator, so that the result is true exactly if there is one."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
         result = self.subject.ask_once(FindCoordinatorRequest(key=self.id), version)
         if result.error_code:
@@ -175,10 +175,10 @@ class Group:
 
 
 def follower_of(group: Group) -> int:
-    """Return the id of a broker that can get the second replica of the group's partition of the offsets topic.
+    """Return the id of a broker to which a test can give the second replica of the group's partition of the offsets topic.
 
-    The result is not the coordinator, which already has a replica. It is not broker 0 either: tests stop the returned broker from fetching
-    (`scene.held`), and broker 0 must keep responding to requests.
+    The broker is not the coordinator, which already has a replica, and not broker 0: tests stop the returned broker from fetching (`scene.held`), and
+    broker 0 must keep responding to requests.
     """
     return 1 if group.coordinator() != 1 else 2
 

@@ -80,9 +80,9 @@ def needs_of(item: Any, profile: str) -> Needs:
 
 
 def missing(subject: Subject, needs: Needs) -> list[str]:
-    """Return a phrase for each requirement that the cluster does not meet, with the actual value; an empty list if it meets all.
+    """Return a text for each requirement that the cluster does not meet, with the actual value; an empty list if it meets all.
 
-    The broker ids of the cluster must be 0, 1 and so on, without gaps. If they are not, the list has only one phrase, which names the ids.
+    The broker ids of the cluster must be 0, 1 and so on, without gaps. If they are not, the list has only one text, which names the ids.
     """
     version = subject.version(ApiKey.METADATA, 1, lowest=1)
     racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), version).brokers}

@@ -83,7 +83,7 @@ def outcome_in_sync_phase(subject: Subject, leave: Leave) -> Outcome:
 
 
 def described_in_rebalances(subject: Subject) -> list[tuple[str, list[tuple[bytes, bytes]]]]:
-    """Return what DescribeGroups shows about a group of an old and a new member in three phases, which follow each other.
+    """Return what DescribeGroups shows about a group of an old and a new member in three successive phases of its rebalances.
 
     1. The group was stable with the old member alone. The new member has sent JoinGroup; the old member has not joined again yet.
     2. Both members have joined, and neither has sent SyncGroup.

@@ -6,8 +6,8 @@ At any time at most one cluster of each kind runs.
 
 The marker `releases` names the releases of Kafka to which a test applies, for example `releases(first="4.0")` or `releases(before="4.0")`. A module
 can set the marker for all its tests with `pytestmark`. If the release of a kind of cluster is known in advance, the plugin does not collect tests
-whose marker excludes the release. If a collected test then skips itself, the plugin reports the test as failed, because the test's marker should
-exclude the release. If the cluster is given by its address, the plugin recognises the release by the API versions that the cluster offers, and skips
+whose marker excludes the release. If a collected test nevertheless skips itself, the plugin reports it as failed, because its marker should have
+excluded the release. If the cluster is given by its address, the plugin recognises the release by the API versions that the cluster offers, and skips
 tests for other releases.
 """
 
@@ -58,7 +58,7 @@ class Hooks:
 
 
 def modules() -> list[Path]:
-    """Return the test modules of the suite, sorted by name."""
+    """Return the paths of the conformance suite's test modules, sorted by name."""
     return sorted(FOLDER.glob("test_*.py"))
 
 
@@ -92,9 +92,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Remove the tests that do not apply to their kind of cluster, and group the others by profile.
+    """Remove the tests that do not apply to their kind of cluster, and sort the remaining tests by settings profile.
 
-    With this order of tests, the plugin starts each kind of cluster only once with each profile of broker settings.
+    In this order, tests with the same profile follow each other, so the plugin starts each kind of cluster only once with each profile.
     """
     items[:] = [item for item in items if _applies(item)]
     places = [i for i, item in enumerate(items) if "running_cluster" in getattr(item, "fixturenames", ())]
@@ -188,7 +188,7 @@ def foreign(config: pytest.Config, address: str) -> Kind:
 
 
 def profile_of(module: Any) -> str:
-    """Return the name of the settings profile that a test module requires."""
+    """Return the name of the settings profile (a file of broker settings) that a test module requires: "default" unless it sets `PROFILE`."""
     return str(getattr(getattr(module, "obj", None), "PROFILE", "default"))
 
 

@@ -223,8 +223,8 @@ def _create(subject: Subject, name: str, assignment: dict[int, list[int]], confi
 def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
     """Wait until every broker reports the leaders in `assignment`, and each leader accepts requests for its partitions.
 
-    Knowing the leaders is not enough, because a broker reports a new topic before it opens the topic's log. assignment: maps each partition to broker
-    ids, the leader first.
+    A broker may report a new topic in Metadata before it has opened the topic's logs. assignment: maps each partition to broker ids, the leader
+    first.
     """
     for _ in range(ROUNDS):
         entries = [topic.metadata(broker_id) for broker_id in range(len(topic.subject.bootstrap))]
@@ -241,7 +241,7 @@ def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
 
 
 def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bool:
-    """Return whether a broker responds as leader to ListOffsets for all partitions that it should lead.
+    """Return whether a broker accepts ListOffsets requests, as only a leader does, for all partitions that it should lead.
 
     assignment: maps partitions of the topic to the broker ids of their replicas. The first of these brokers should lead the partition.
     """

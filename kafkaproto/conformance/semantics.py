@@ -1,6 +1,6 @@
 """Detection of whether a cluster follows Kafka's design documents or Kafka's code where the two differ.
 
-The option `--semantics` names the two as `kip` (design documents) and `kafka` (code).
+The option `--semantics` calls the first kind of cluster `kip` and the second `kafka`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConf
 AUTO, KIP, KAFKA = "auto", "kip", "kafka"
 THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
 KIP_FORM, INVALID = "0-1", "0"
-"""Two values of a setting that lists throttled replicas.
+"""Two values for `leader.replication.throttled.replicas`, a setting that lists partitions with their throttled replicas.
 
 KIP_FORM is valid according to KIP-73; Kafka's code expects `0:1` instead (D10). INVALID is valid in neither form.
 """

@@ -29,7 +29,7 @@ class Served:
         self._accepted = None if offered is None else _accepted(offered)
 
     def serves(self, key: int, version: int) -> bool:
-        """Return whether the broker serves this version of an API, or its versions are unknown."""
+        """Return whether the broker serves this version of an API; True if its versions are unknown. key: the API key."""
         low, high = self._range(key)
         return self._accepted is None or low <= version <= high
 
@@ -67,14 +67,14 @@ def release_of(offered: Ranges | None) -> str | None:
 
 
 def restricted(ranges: Ranges) -> Ranges:
-    """Return `ranges` without the APIs that this project does not serve."""
+    """Return a dict of API keys to (lowest version, highest version) without the APIs that this project does not serve."""
     return {key: ranges[key] for key in OFFERED_BY_3_9 if key in ranges}
 
 
 def _accepted(offered: Ranges) -> Ranges:
-    """Return the versions that the broker accepts.
+    """Return the API versions that a broker accepts, given the versions that it offers in its ApiVersions response.
 
-    Kafka 4 offers Produce versions that it does not accept, because some clients give up otherwise (KAFKA-18659).
+    Kafka 4 offers Produce from version 0 on, because some clients fail otherwise (KAFKA-18659), but accepts only version 3 and later.
     """
     if ApiKey.PRODUCE in offered and offered.get(ApiKey.FETCH, (0, 0))[0] >= OLDEST_FETCH_OF_4:
         low, high = offered[ApiKey.PRODUCE]
@@ -93,7 +93,7 @@ def _listed(low: int, high: int) -> str:
 
 
 class Complete:
-    """Says that the cluster under test serves everything that the tests use: all API versions and topic settings of Kafka 3.9."""
+    """A base class of clusters that serve everything that the tests use: all API versions and topic settings of Kafka 3.9."""
 
     def version(self, key: int, preferred: int, lowest: int = 0) -> int:
         """Return a version for requests whose version does not matter to the test: the served version that is closest to `preferred`.
@@ -127,8 +127,8 @@ class Complete:
 class Newer(Complete):
     """A cluster whose release is known and newer than 3.9. Tests may use the API versions of this release.
 
-    If the release serves no version that a test can use, `version` raises NotServed: the test needs a marker that excludes the release. release: for
-    example "4.2".
+    If the release serves no version that a test can use, `version` raises NotServed. The marker `releases` of such a test must exclude the release.
+    release: for example "4.2".
     """
 
     release: str
@@ -155,7 +155,7 @@ class Newer(Complete):
 
 
 class Limit(NamedTuple):
-    """The releases that have a topic setting, and the lowest value that newer releases accept.
+    """The releases that have a topic setting, and the lowest value of the setting that releases from 4.0 on accept.
 
     first: the oldest release with the setting. removed: the release that removed the setting, or None. lowest_from_4_0: the lowest value that
     releases from 4.0 on accept, None for no limit.
@@ -178,7 +178,7 @@ LIMITS = {
 }
 """Maps the name of a topic setting to the releases that know it and the lowest value that releases from 4.0 on accept.
 
-Contains only the settings that tests use and that some Kafka release rejects, with any value or with small values.
+Contains only settings that tests use and that some Kafka release rejects: either the release lacks the setting, or the value is too low.
 """
 
 
@@ -187,7 +187,7 @@ INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
 
 
 def settings_in(release: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return topic settings in the form that a release accepts: from 4.2 on, `internal.segment.bytes` replaces a `segment.bytes` below 1 MiB."""
+    """Return topic settings in the form that a release accepts: from 4.2 on, a `segment.bytes` below 1 MiB is renamed to `internal.segment.bytes`."""
     lowest = LIMITS["segment.bytes"].lowest_from_4_0 or 0
     size_bytes = settings.get("segment.bytes")
     if size_bytes is None or number(release) < (4, 2) or not 0 < int(size_bytes) < lowest:

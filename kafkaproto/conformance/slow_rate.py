@@ -1,6 +1,7 @@
 """A direct implementation of Kafka's quota rate (Q-2 to Q-6), without the caches that make the broker's own implementation fast.
 
-Tests compare a broker's throttle times with those of this module. The module imports nothing of the broker, so it cannot share the broker's faults.
+Tests compare a broker's throttle times with those of this module. The module imports nothing of the broker, so an error in the broker's
+implementation cannot also be in this one.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class SlowRate:
         self.slots[self.current].last_ms = now_ms
 
     def measure(self, now_ms: int) -> tuple[float, int]:
-        """Reset expired samples (time windows), and return (rate per second, length in ms of the interval of this rate) (Q-3 to Q-5)."""
+        """Reset expired samples (time windows), and return (rate per second, length in ms of the time over which it is measured) (Q-3 to Q-5)."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         for sample in self.slots:
@@ -57,14 +58,14 @@ class SlowRate:
         return total / (window_ms / 1000.0), window_ms
 
     def seen_at(self, now_ms: int) -> float:
-        """Return the rate per second at the time `now_ms`, without resetting expired samples."""
+        """Return the rate per second that `measure` would return at the time `now_ms`. Changes nothing."""
         clone = SlowRate(self.n, self.w)
         clone.slots = [copy(sample) for sample in self.slots]
         clone.current = self.current
         return clone.measure(now_ms)[0]
 
     def throttle_ms(self, now_ms: int, bound: float) -> int:
-        """Return the throttle time in ms under a quota of `bound` per second (Q-5, Q-6)."""
+        """Return the throttle time in ms under a quota of `bound` per second; 0 if the rate does not exceed the quota (Q-5, Q-6)."""
         rate, window_ms = self.measure(now_ms)
         if rate <= bound:
             return 0

@@ -36,7 +36,7 @@ def settings_of(profile: str) -> dict[str, str]:
 
 
 class Subject(Complete, ABC):
-    """A cluster under test. Times are in ms on the subject's own clock."""
+    """A cluster under test. All times are in ms on the clock of this cluster."""
 
     name: str
     semantics: str
@@ -70,7 +70,7 @@ class Subject(Complete, ABC):
     def connect(
         self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None
     ) -> Connection:
-        """Open a connection to one broker. The test need not close it: it is closed at the end of the test.
+        """Open a connection to one broker. The test need not close it, because all connections are closed at the end of the test.
 
         client_id: the client id in the headers of the requests. address: the local IP address to connect from; None for any.
         """
@@ -128,7 +128,8 @@ class Subject(Complete, ABC):
     def answer(self, connection: Connection, within_ms: float = PATIENCE_MS) -> Answer:
         """Return the next response on a connection.
 
-        Raises AssertionError if it does not arrive within `within_ms` on the subject's clock, and Closed if the broker closes the connection.
+        Raises AssertionError if it does not arrive within `within_ms` on the clock of the cluster under test, and Closed if the broker closes the
+        connection.
         """
         response = self.answer_or_none(connection, within_ms)
         assert response is not None, f"no response within {within_ms:.0f} ms"

@@ -112,7 +112,7 @@ def test_fetch_from_a_follower_returns_records_up_to_the_follower_high_watermark
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-9", "N-10", "F-29")
 def test_fetch_parked_on_a_follower_completes_when_the_high_watermark_advances(subject: Subject) -> None:
-    """A consumer's fetch waits on a follower.
+    """A consumer's fetch from a follower waits, because there is no record to return.
 
     A record is produced, and the fetch returns the record long before the maximum wait time of the fetch has passed.
 

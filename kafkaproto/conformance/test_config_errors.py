@@ -327,7 +327,7 @@ def test_number_settings_accept_digits_of_any_unicode_script(subject: Subject) -
 
 @pytest.mark.rule("CF-27")
 def test_topic_setting_values_are_trimmed_only_of_blanks_and_control_characters(subject: Subject) -> None:
-    """The characters U+0000 to U+0020 are removed, other kinds of space are not. Around commas, U+0000 is not removed either."""
+    """The characters U+0000 to U+0020 around a value are removed, other kinds of space are not. Inside a list, U+0000 after a comma is kept."""
     topic = new_topic(
         subject, retention_ms="\0\x1f60000 \1", cleanup_policy="\0compact\t,\v delete\0", preallocate="\x1fTRUE"
     ).name

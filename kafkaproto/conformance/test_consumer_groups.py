@@ -30,7 +30,7 @@ SET, GROUP = 0, 32
 
 
 def fenced(received: int, known: int) -> tuple[int, str]:
-    """Return the (error, message) expected for a heartbeat with the epoch `received` of a member whose epoch is `known`."""
+    """Return the (error code, message) expected if a member sends a heartbeat with epoch `received`, but the coordinator has epoch `known`."""
     word = "greater" if received > known else "smaller"
     return (
         FENCED_EPOCH,
@@ -93,7 +93,10 @@ def test_consumer_group_heartbeats_with_invalid_ids_and_epochs_are_rejected(subj
 
 @pytest.mark.rule("GN-5", "GC-56")
 def test_ids_of_only_blanks_and_control_characters_are_empty_in_group_requests(subject: Subject) -> None:
-    """An id of the characters U+0000 to U+0020 is empty, and ListGroups ignores them around a state. Other kinds of space are usual characters."""
+    """An id that consists only of the characters U+0000 to U+0020 counts as empty. Other kinds of space are ordinary characters.
+
+    ListGroups ignores the characters U+0000 to U+0020 before and after a state in its filter, but not around a group type.
+    """
     group = ConsumerGroup(subject)
     for text in ("\0", " \t\x1f\0 "):
         assert refusal(group.join("A", instance_id=text)) == (INVALID, "InstanceId can't be empty.")
@@ -210,7 +213,10 @@ def test_each_leaving_member_of_a_consumer_group_starts_a_new_group_epoch(subjec
 
 @pytest.mark.rule("GN-32", "GN-33", "GN-34", "GN-35", "SN-35")
 def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject: Subject) -> None:
-    """A static member leaves with epoch -2. A new member with the same instance id gets its partitions, in the same group epoch (scenario SN-35)."""
+    """A static member leaves temporarily, with epoch -2. A new member joins with the same instance id (scenario SN-35).
+
+    The new member gets the partitions of the member that left, and the group epoch does not change.
+    """
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     for member_id in "BA":

@@ -186,7 +186,7 @@ def test_last_joined_member_decides_the_assignor_if_members_name_different_assig
 def test_member_that_does_not_revoke_in_time_is_fenced_despite_heartbeats(subject: Subject) -> None:
     """A member that does not revoke partitions within the rebalance timeout is fenced, and the other member gets all partitions.
 
-    This is scenario SN-40 with a shorter timeout.
+    This is scenario SN-40 of the project's rule pages, with a shorter timeout.
     """
     group = ConsumerGroup(subject)
     split(group, timeout_ms=REVOKE_WITHIN_MS)

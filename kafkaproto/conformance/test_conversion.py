@@ -237,7 +237,7 @@ def old_records(count: int, magic: int) -> list[NewRecord]:
 
 
 def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
-    """Produce data to the topic with a Produce version, and return (error, base offset)."""
+    """Send the bytes `data` as the records of a Produce request of this version, and return (error, base offset). None sends null."""
     connection = topic.connect()
     request = produce(topic.name, data)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Tests that use all epochs of a producer id. Each sends some 33,000 requests, which takes a real broker about half a minute."""
+"""Tests that use up all epochs of a producer id. Each test sends some 33,000 requests, for which a real broker needs about half a minute."""
 
 from __future__ import annotations
 

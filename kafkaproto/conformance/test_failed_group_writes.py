@@ -33,7 +33,8 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
     """While a replica is stopped, the SyncGroup requests of both members of a group and an offset commit for another group get an error.
 
     Commits succeed again when the replica is back. After the failed SyncGroup requests, the group rebalances. The old coordinator (in Scala) rejects
-    the records at once. The new one (in Java) appends the records, and the requests time out, but the commit takes effect when the replica is back.
+    the records at once. The new one (in Java) appends the records, and the requests time out, but the offset commit takes effect when the replica is
+    back.
     """
     topic = new_topic(subject).name
     syncing, alone = Group(subject, 0), Group(subject, 0)

@@ -165,7 +165,10 @@ def test_fetch_returns_records_of_a_partition_only_up_to_a_segment_boundary(
 @pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("X-3", "X-4", "F-6", "F-7", "F-8", "F-9", "F-10", "F-15")
 def test_sizes_of_300_random_fetches_equal_sizes_computed_from_limits_and_batches(subject: Subject) -> None:
-    """The test sends 300 fetches with random limits, offsets and orders. The expected responses are computed from the batch sizes alone."""
+    """The test sends 300 fetches with random limits, offsets and orders of partitions.
+
+    It computes the expected size of each response from these values and from the sizes of the batches.
+    """
     random = Random(74)
     topic = new_topic(subject, 4)
     logs = [[random.randrange(70, 400) for _ in range(random.randrange(6))] for _ in range(4)]

@@ -211,7 +211,7 @@ def _delete_topic(group: Group, topic: str) -> None:
 def test_deleting_the_last_offset_deletes_a_group_with_a_pending_member_before_4_0(
     subject: Subject, delete: Callable[[Group, str], None]
 ) -> None:
-    """A client of the group has got a member id, but has not joined yet. When the group's last offset is deleted, the group is deleted, too.
+    """The only client of a group has got a member id, but has not joined with it yet. Deleting the group's last offset deletes the group.
 
     Kafka's old group coordinator (in Scala) does this at once, so the client's second JoinGroup is rejected. delete: a function that deletes the
     offset of a topic, either with OffsetDelete or by deleting the topic.

@@ -196,7 +196,7 @@ def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject:
 def test_member_with_a_parked_join_outlives_its_session_timeout(subject: Subject) -> None:
     """Member A joins again. A's request waits for member B, which sends only heartbeats. The wait is longer than A's session timeout.
 
-    A stays in the group. When B joins, too, the rebalance ends, and A's session timeout starts again.
+    A stays in the group. When B also joins again, the rebalance ends, and A's session timeout starts again.
     """
     group = Group(subject)
     a, b = group.client(session_ms=SESSION_MS), group.client(session_ms=60_000)

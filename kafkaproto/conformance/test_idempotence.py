@@ -1,4 +1,4 @@
-"""Tests of idempotent producers: duplicates, gaps, epochs, ids (KIP-98)."""
+"""Tests of idempotent producers (KIP-98): duplicate batches, gaps in sequence numbers, producer epochs and producer ids."""
 
 from __future__ import annotations
 

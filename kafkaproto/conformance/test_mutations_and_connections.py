@@ -57,7 +57,7 @@ def mutating(subject: Subject) -> Iterator[Connection]:
 
 
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
-    """Return whether the throttle time `actual_ms` equals `expected`, in ms, within the tolerances of the cluster's clock.
+    """Return whether the throttle time `actual_ms` equals the expected one (`expected`, in ms) within the tolerances of the cluster's clock.
 
     The throttle time may be shorter than expected, because the client gains tokens while time passes.
     """

@@ -1,4 +1,4 @@
-"""Tests of requests that no client sends: invalid isolation levels, repeated partitions."""
+"""Tests of requests that no Kafka client sends: with an invalid isolation level, or with a partition that is named twice."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ ONE_JOIN = 3
 In later versions a member joins twice. Between the two requests, the check for expired offsets could delete the group.
 """
 NOT_AVAILABLE = 15
-"""COORDINATOR_NOT_AVAILABLE: Kafka returns it until enough replicas of a new partition of `__consumer_offsets` are in sync."""
+"""COORDINATOR_NOT_AVAILABLE: the error that Kafka returns until enough replicas of a new partition of `__consumer_offsets` are in sync."""
 NOT_FOUND = 69
 WITH_TIME = 1
 """The version of OffsetCommit whose request contains the commit time, so that a test can commit an offset with a commit time in the past.
 
-Kafka 4 does not support this version. There the test waits until the retention time has passed.
+Kafka 4 does not support this version. With Kafka 4, the test commits without a time and waits until the retention time has passed.
 """
 WITH_EPOCH = 9
 """The first version of OffsetCommit that members of a group of the new protocol (KIP-848) can use."""
@@ -93,7 +93,11 @@ def test_offset_commit_with_a_retention_time_expires_after_that_time(subject: Su
 @pytest.mark.rule("GC-14", "GO-24")
 @pytest.mark.releases(first="4.0")
 def test_offsets_of_a_kip_848_group_expire_by_commit_age_with_or_without_members(subject: Subject) -> None:
-    """Offsets of topics that a member subscribes to do not expire. After the last member has left, they count from the commit, too."""
+    """A committed offset expires when the retention time has passed since its commit, even if the group has members.
+
+    Exempt are offsets of topics that a member subscribes to. When the last member leaves, they expire by the age of their commits, too, at once if
+    the retention time has already passed.
+    """
     group, other = ConsumerGroup(subject), new_topic(subject).name
     own = group.topic.name
     epoch, _ = group.enter("A")

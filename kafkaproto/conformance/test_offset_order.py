@@ -44,8 +44,8 @@ def listed(response: Any) -> Requested:
 def requests(first: str, second: str) -> list[Requested]:
     """Return the topics and partitions of five OffsetFetch requests. All but the fourth request repeat topics or partitions.
 
-    The first three requests have at most four different partitions, the last two have more. An immutable `Map` of Scala keeps the order of up to four
-    entries, but orders more entries by their hashes. first, second: the names of two topics.
+    The first three requests have at most four different partitions, the last two have more. The number matters because an immutable `Map` of Scala
+    keeps the order of up to four entries, but orders more entries by their hashes. first, second: the names of two topics.
     """
     return [
         [(first, [1, 0, 1])],

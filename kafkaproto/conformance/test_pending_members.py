@@ -1,4 +1,4 @@
-"""Tests of pending members, and of DescribeGroups in a rebalance. Kafka's two group coordinators (in Scala and in Java) differ here.
+"""Tests of pending members, and of DescribeGroups in a rebalance. In these cases, Kafka's two group coordinators (in Scala and in Java) differ.
 
 A pending member is a client that has got a member id, but has not joined with it yet.
 
@@ -35,7 +35,7 @@ UNKNOWN_SERVER_ERROR = -1
 @pytest.mark.rule("GC-19", "GC-48")
 @pytest.mark.parametrize("leave", LEAVES)
 def test_kip_848_coordinator_starts_a_rebalance_when_a_pending_member_leaves(subject: Subject, leave: Leave) -> None:
-    """A pending member leaves a stable group, or a group in the sync phase. Only the coordinator in Java then starts a rebalance.
+    """A pending member leaves a stable group, or a group in the sync phase. This starts a rebalance only with the coordinator in Java.
 
     A pending member has got its member id, but has not joined with it. leave: a function that removes the pending member from the group.
     """

@@ -12,7 +12,7 @@ from kafkaproto.messages.create_topics import CreatableReplicaAssignment, Creata
 MANY = 24
 """The number of partitions of the test topic, large enough that each of the two live brokers leads some.
 
-Kafka's choice of leaders is partly random: with four partitions, one broker would lead all of them in 1 of 18 runs.
+Kafka's choice of leaders is partly random: with only four partitions, one broker would lead all four in 1 of 18 runs.
 """
 
 

@@ -1,4 +1,4 @@
-"""Tests of brokers that have no producer ids to assign, because they have just started."""
+"""Tests of brokers that have just started, and have no producer ids to assign until the controller sends them a block of ids."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ BEFORE_4 = pytest.mark.releases(before="4.0")
 
 
 class Payer:
-    """A client with its own client id, quota and connection. It computes the expected throttle times of its requests."""
+    """A client with its own client id, quota and connection, which also computes the expected throttle times of its requests."""
 
     def __init__(self, subject: Subject, topic: Topic, bound: float, client_id: str | None = None) -> None:
         self.subject, self.topic, self.bound = subject, topic, bound
@@ -44,7 +44,7 @@ class Payer:
         return {CLIENT: self.client_id}
 
     def again(self) -> None:
-        """Open a new connection with the same client id, because the old one is muted."""
+        """Open a new connection with the same client id, because the broker has muted the old connection."""
         self.connection = self.subject.connect(0, self.client_id)
 
     def produce(self, request_bytes: int, acks: int = 1) -> int:

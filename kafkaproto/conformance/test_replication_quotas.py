@@ -28,7 +28,7 @@ PROFILE = "lag"
 FORGIVEN_MS = 2000
 """The minimum time in ms for which sent bytes count towards the quota: replication.quota.window.num (2) windows of one second.
 
-A sample collects the bytes of up to a second, and counts until 2 s after its last bytes. So the first bytes of a sample may count for 3 s.
+A broker adds the bytes of up to a second to one sample, and the sample counts until 2 s after its last bytes. So its first bytes may count for 3 s.
 """
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"

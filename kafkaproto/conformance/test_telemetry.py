@@ -49,7 +49,7 @@ BY_RELEASE = pytest.mark.parametrize(
 
 
 class Pushing:
-    """A client with a connection of its own, which requests its telemetry subscription and pushes metrics."""
+    """A client with its own connection, for a test that requests a telemetry subscription and pushes metrics."""
 
     def __init__(self, subject: Subject, client_id: str | None = "pushing", address: str | None = None) -> None:
         self.subject = subject

@@ -173,9 +173,10 @@ def test_record_of_an_offset_that_is_committed_by_topic_id_has_this_id(subject: 
 @pytest.mark.rule("GO-34")
 @pytest.mark.releases(first="4.2")
 def test_offset_committed_by_topic_id_is_not_returned_for_a_recreated_topic(subject: Subject) -> None:
-    """The offset outlives its topic if the coordinator is stopped while the topic is deleted and created again.
+    """A committed offset outlives its topic if the coordinator is stopped while the topic is deleted and created again.
 
-    A fetch by name, or of all offsets, returns it, and so does a fetch by id if the offset was committed by name.
+    OffsetFetch by topic name, or for all topics, still returns the offset. OffsetFetch by the id of the new topic returns it only if it was committed
+    by name.
     """
     subject.need_broker(2)
     topic, named_topic = new_topic(subject), new_topic(subject)
@@ -203,7 +204,10 @@ def test_offset_committed_by_topic_id_is_not_returned_for_a_recreated_topic(subj
 
 
 def _group_without_broker_0(subject: Subject) -> Group:
-    """Return a group whose coordinator is not broker 0, because tests send their other requests to broker 0."""
+    """Return a group whose coordinator is not broker 0.
+
+    A test can then stop the coordinator: broker 0, to which the tests send requests that are not about groups, keeps running.
+    """
     while not (group := Group(subject)).coordinator():
         pass
     return group

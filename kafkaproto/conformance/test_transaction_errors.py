@@ -44,7 +44,7 @@ def like(producer: Producer, producer_id: int, epoch: int) -> Producer:
 
 
 def errors(producer: Producer, topic: Topic, group: Group) -> dict[str, list[int]]:
-    """Send each request of a transactional producer in several versions. Returns {name of the API: error codes, lowest version first}.
+    """Send every kind of request of a transactional producer, each in several versions. Returns {name of the API: error codes, lowest version first}.
 
     topic: the requests name its first partition. group: the requests commit offsets of this group.
     """

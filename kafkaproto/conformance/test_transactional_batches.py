@@ -95,10 +95,11 @@ def test_list_offsets_for_read_committed_finds_no_timestamp_in_an_open_transacti
 @pytest.mark.rule("TX-30")
 @pytest.mark.releases(first="4.0")
 def test_batch_is_rejected_if_its_transaction_ends_while_another_batch_is_verified(subject: Subject) -> None:
-    """A Produce request has batches for two partitions, and the transaction is open only in the first one. So the leader verifies the second batch.
+    """A Produce request has batches for two partitions, and the transaction is open only in the first one.
 
-    Just before the Produce request, the test sends EndTxn version 4, which keeps the producer's epoch. If the transaction marker is written while the
-    leader waits for the coordinator, the leader rejects the first batch. This depends on the timing, so the test repeats until it happens.
+    So the leader asks the transaction coordinator to verify the second batch. Just before the Produce request, the test sends EndTxn version 4, which
+    keeps the producer's epoch. If the transaction marker is written while the leader waits for the coordinator, the leader rejects the first batch.
+    This depends on the timing, so the test repeats until it happens.
     """
     topic, producer = new_topic(subject, assignment={0: [0], 1: [0]}), Producer(subject)
     producer.init()

@@ -1,4 +1,4 @@
-"""Tests of SASL, ACL and delegation-token APIs on a broker that uses none of them."""
+"""Tests of SASL, ACL and delegation-token APIs on a broker without SASL, authorizer and delegation tokens."""
 
 from __future__ import annotations
 

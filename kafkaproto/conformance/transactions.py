@@ -36,7 +36,7 @@ TRANSACTION_TOPIC = "__transaction_state"
 NONE = -1
 TIMEOUT_MS = 60_000
 PRODUCE_TIMEOUT_MS = 10_000
-"""The time in ms that a Produce request may wait for the followers of a topic that was just created."""
+"""The timeout in ms of Produce requests: long enough for the followers of a topic that was just created to replicate the records."""
 LOADING = (14, 15, 16)
 CONCURRENT_TRANSACTIONS = 51
 EPOCH_BUMPING_END_TXN = 5
@@ -80,7 +80,7 @@ class Producer:
         return coordinator
 
     def _ready(self) -> int:
-        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator. The sum is a true value even for broker 0."""
+        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator, so that the result is true exactly if there is one."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
         result = self.subject.ask_once(FindCoordinatorRequest(self.id, key_type=1), version)
         if result.error_code:

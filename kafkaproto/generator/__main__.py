@@ -12,7 +12,7 @@ from kafkaproto.generator.forms import SpecError
 from kafkaproto.generator.spec import Message, load, snake_case
 
 FOLDERS = ("messages", "data")
-"""The folders that contain only generated code."""
+"""The subfolders of the package `kafkaproto` that contain only generated code."""
 
 
 def generate(schemas: Path = SCHEMAS) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Merge of a message's definitions in two Kafka releases: the newer release lacks old versions, the older release lacks new ones.
+"""Merge of a message's definitions in two Kafka releases: the newer release lacks old message versions, the older release lacks new ones.
 
 The highest version in the older release and all versions below it are taken from the older release, later versions from the newer release. This
 module does not depend on files.

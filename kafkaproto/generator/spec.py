@@ -1,7 +1,7 @@
 """Message definitions, parsed from JSON and checked.
 
-Every rule that Kafka's own generator enforces (``MessageSpec``, ``StructSpec``, ``FieldSpec``) is enforced here, so
-that the rest of the generator need not check anything. This module does not depend on the generated code.
+Every rule that Kafka's own generator enforces (``MessageSpec``, ``StructSpec``, ``FieldSpec``) is enforced by this module, so that the rest of the
+generator need not check anything. This module does not depend on the generated code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The records of a batch of magic 2 as columns (an array per field), for code that processes many records and few of their bytes.
 
 numpy computes the columns if it is installed and likely to be faster; it is imported when first needed. Otherwise `kafkaproto.records.walk`,
-which is plain Python, computes the same columns. This module does not depend on the code that uses the columns.
+which is plain Python, computes the same columns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FEW = 32
 class Columns(NamedTuple):
     """The records of one batch as arrays with one entry per record.
 
-    Starts and ends (exclusive) of keys and values are indexes into ``payload``, the decompressed records; -1 for null. ``timestamps`` are in ms.
+    The starts and ends (exclusive) of keys and values are indexes into ``payload``, the decompressed records; -1 for null. ``timestamps`` are in ms.
     Headers are separate (`header_columns`).
     """
 

@@ -1,7 +1,7 @@
 """Columns of records computed with numpy: one operation for all records instead of one record after the other.
 
-Only the positions of the records are found one after the other, except those of consecutive records of one size. For unusual or damaged
-input, `columns` and `keys` return None, and the caller falls back to `walk`, which reports the error. This module does not depend on batch headers.
+Only the positions of the records are found one after the other, except those of consecutive records of one size. For unusual or damaged records,
+`columns` and `keys` return None. The caller then uses the slower decoder `walk`, which reports damage. This module does not depend on batch headers.
 Only `kafkaproto.records.columns` imports it, after checking that numpy is installed.
 """
 
@@ -30,7 +30,7 @@ _FEW = 8
 
 
 class _Fields(NamedTuple):
-    """The fields of all records as arrays with one entry per record.
+    """The fields of all records of a batch, as arrays with one entry per record.
 
     Starts are indexes into the decompressed records; sizes are in bytes, -1 for null.
     """
@@ -181,7 +181,7 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
 
 
 def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: int) -> int:
-    """Return how many consecutive records, from the one at ``pos`` on, have the same size as the record at ``model``.
+    """Return how many consecutive records, from the one at index ``pos`` on, have the same size as the record at index ``model``.
 
     b: the decompressed records. stride: the size in bytes of the record at ``model``, including its size field. width: the size in bytes of this
     field. most: the maximum to return.

@@ -74,7 +74,10 @@ class MessageHeader(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """Return the offset of the last record. For a compressed message, this is the offset of the last message inside."""
+        """Return the offset of the last record in the message.
+
+        A compressed message has the offset of the last message inside, any other message has its own offset.
+        """
         return self.offset
 
     @property
@@ -253,7 +256,7 @@ def _base_offset(wrapper: MessageHeader, inside: bytes, last_at: int) -> int:
     """Return the number to add to each inner offset of a compressed message (wrapper) to get the record's offset in the log.
 
     last_at: the position in ``inside`` of the last inner message. The result is 0 in magic 0, whose inner offsets are absolute, and for a wrapper
-    with offset 0: some versions of librdkafka write that offset, with inner offsets from 0.
+    with offset 0: some versions of librdkafka give the wrapper offset 0 and the inner messages the offsets 0, 1 and so on.
     """
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0

@@ -2,7 +2,8 @@
 
 Plain Python is slow at single bytes and fast at slices. So consecutive records of the same shape (the same
 sizes, and numbers of the same width) are found with a few slices and returned as one `Stretch`. Single records are returned as
-`SingleRecord`. All bounds are checked here, so callers need not check them. This module does not depend on batch headers.
+`SingleRecord`. This module checks that every field lies inside its record, so callers need not check it. This module does not depend on batch
+headers.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ _LONGEST_LOOK = 1024
 _AT_ONCE = 64
 """The number of records whose keys (or values) one call of `struct` extracts."""
 _LOOK_BYTES = 128 * 1024
-"""The approximate maximum size in bytes of the similar records that `walk` looks at together. It bounds the memory in use at a time."""
+"""The approximate maximum size in bytes of the similar records that `walk` returns as one `Stretch`, to bound the memory in use at a time."""
 _INT32 = range(-(2**31), 2**31)
 
 
 class Shape(NamedTuple):
-    """The positions of the parts of a record, in bytes from its first byte; ends are exclusive. stride: the size of the whole record.
+    """The positions of the fields of a record, in bytes from its first byte. Positions named `_end` are exclusive.
 
-    size_width: the width of the size field. offset_at: where the offset delta begins. key_size, value_size: -1 for null.
+    stride: the size of the whole record. size_width: the size of the record's size field. timestamp_at, offset_at: where the timestamp delta and the
+    offset delta begin. key_at, value_at: where the bytes of the key and the value begin. key_size, value_size: their sizes, -1 for null.
     """
 
     stride: int
@@ -59,7 +61,8 @@ class Shape(NamedTuple):
 def _cutters(at: int, size: int, stride: int) -> tuple[Struct, Struct]:
     """Return two `struct.Struct` objects that extract a field: from one record, and from `_AT_ONCE` consecutive records.
 
-    at, size: the index and the size in bytes of the field in each record. stride: the size in bytes of a record.
+    at, size: the position of the field, counted from the first byte of its record, and its size, both in bytes. stride: the size in bytes of a
+    record.
     """
     pattern = f"{at}x{size}s{stride - at - size}x"
     return Struct(pattern), Struct(pattern * _AT_ONCE)
@@ -81,7 +84,7 @@ class Stretch:
         self.shape = shape
 
     def column(self, b: bytes, at: int) -> bytes:
-        """Return the byte at index ``at`` of each record of the stretch: byte N of the result is from record N.
+        """Return one byte of each record of this stretch (consecutive records of the same shape): byte N of the result is from record N.
 
         b: the decompressed records of the batch.
         """
@@ -89,24 +92,30 @@ class Stretch:
         return b[self.pos + at : self.pos + self.count * stride : stride]
 
     def offsets(self, b: bytes, base: int) -> Sequence[int]:
-        """Return the offset of each record of the stretch. b: the decompressed records of the batch. base: the batch's base offset."""
+        """Return the offset of each record of this stretch (consecutive records of the same shape).
+
+        b: the decompressed records of the batch. base: the batch's base offset.
+        """
         return self._numbers(b, self.shape.offset_at, self.shape.offset_end, base)
 
     def timestamps(self, b: bytes, base: int) -> Sequence[int]:
-        """Return the timestamp of each record of the stretch, in ms. b: the decompressed records of the batch. base: the batch's base timestamp."""
+        """Return the timestamp in ms of each record of this stretch (consecutive records of the same shape).
+
+        b: the decompressed records of the batch. base: the batch's base timestamp.
+        """
         return self._numbers(b, self.shape.timestamp_at, self.shape.offset_at, base)
 
     def keys(self, b: bytes) -> Iterable[bytes | None]:
-        """Return the key of each record.
+        """Return the key of each record of this stretch (consecutive records of the same shape); None for a record without a key.
 
-        b: the decompressed records of the batch. A key is None if the record has none.
+        b: the decompressed records of the batch.
         """
         return self._cut(b, self.shape.key_at, self.shape.key_size)
 
     def values(self, b: bytes) -> Iterable[bytes | None]:
-        """Return the value of each record.
+        """Return the value of each record of this stretch (consecutive records of the same shape); None for a null value.
 
-        b: the decompressed records of the batch. A value is None if it is null.
+        b: the decompressed records of the batch.
         """
         return self._cut(b, self.shape.value_at, self.shape.value_size)
 
@@ -125,9 +134,10 @@ class Stretch:
         )
 
     def _numbers(self, b: bytes, at: int, end: int, base: int) -> Sequence[int]:
-        """Return one number of each record of the stretch: ``base`` plus the varint in the bytes ``at`` to ``end`` of the record (without ``end``).
+        """Return ``base`` plus a varint of the record, for each record of this stretch (consecutive records of the same shape).
 
-        b: the decompressed records of the batch. This is fast if the varints of all records are equal, or each is one larger than the one before.
+        at, end: where the varint begins and ends (exclusive), in bytes from the first byte of the record. b: the decompressed records of the batch.
+        This is fast if the varints of all records are equal, or if each is one larger than the one before.
         """
         columns = [self.column(b, place) for place in range(at, end)]
         first = base + read_varint(b, self.pos + at)[0]
@@ -158,10 +168,11 @@ def _counting_up(width: int) -> tuple[int, list[bytes]]:
 
 
 def _counting(width: int, first: int, count: int) -> list[bytes]:
-    """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, … as columns: column N contains byte N of each varint.
+    """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, … as columns: column N has byte N of every varint, in order.
 
-    There are ``width`` columns (1 or 2). The columns end before the first number whose varint takes more than ``width`` bytes, so they may have
-    fewer than ``count`` bytes. Returns an empty list if ``first`` is negative or if its varint takes fewer than ``width`` bytes.
+    width: the number of bytes of each varint (1 or 2), which is also the number of columns. The columns end before the first number whose varint
+    takes more than ``width`` bytes, so they may have fewer than ``count`` bytes. Returns an empty list if ``first`` is negative or if its varint
+    takes fewer than ``width`` bytes.
     """
     smallest, columns = _counting_up(width)
     begin = first - smallest
@@ -321,11 +332,11 @@ def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
 
 
 def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None:
-    """Return the positions of a record's fields; None if the record is not simple enough to be decoded together with similar records.
+    """Return the shape (positions of the fields) of a record; None if the record cannot be decoded together with similar records.
 
     b: the decompressed records. pos: the position of the record. first: the decoded record. stride: its size in bytes.
 
-    A record is not simple enough if it has headers, a timestamp delta of more than 8 bytes or an offset delta of more than 4 bytes.
+    The result is None if the record has headers, a timestamp delta of more than 8 bytes or an offset delta of more than 4 bytes.
     """
     size_at = read_varint(b, pos)[1]
     offset_at = read_varint(b, size_at + 1)[1]
@@ -356,7 +367,7 @@ def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None
 
 
 def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
-    """Return how many consecutive records, from the one at ``pos`` on, have the same shape as the record at ``model``.
+    """Return how many consecutive records, from the one at index ``pos`` on, have the same shape as the record at index ``model``.
 
     b: the decompressed records. shape: the shape of the record at ``model``. most: the maximum to return.
     """

@@ -1,7 +1,7 @@
 """Command `kafkaproto trace cut`: writes selected requests and responses of a trace to a capture file for Wireshark.
 
-The frames are those of the trace: they contain no records, and their lengths are adjusted. Ports, packets and handshakes, which a trace does
-not contain, are invented. This module does not depend on the recorder.
+The frames are those of the trace: they contain no records, and their lengths are adjusted. A trace does not contain ports, packets and handshakes, so
+this module makes them up. This module does not depend on the recorder.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A records field keeps its position, and its length is adjusted. Batches of magic 2 keep their 61-byte header, which contains offsets, count, producer
 and times; messages of magic 0 and 1, which old clients use, keep everything before their keys. Control batches in responses remain complete, because
-only their record says whether a transaction was committed. This module does not depend on the meaning of a message.
+only their record says whether a transaction was committed. This module does not know which fields of a message contain records; `frames` does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LARGEST_CONTROL_BYTES = 128
 The control batch with the marker of a transaction has 78 bytes.
 """
 _KEY_AND_VALUE_BYTES = 8
-"""The size in bytes of the two length fields of a message's key and value, which a trace omits together with the key and the value."""
+"""The size in bytes of the length fields of key and value in a message of magic 0 or 1. A trace omits both fields, the key and the value."""
 _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
 
 

@@ -1,4 +1,7 @@
-"""Decoding of a recorded request and its response, as far as possible. This module does not depend on what the decoded objects are used for."""
+"""Decoding of a recorded request and its response, as far as possible.
+
+If a part cannot be decoded, the other parts are decoded nevertheless, and the error is stored.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,10 @@ _CORRELATION_ID = Struct(">i")
 
 
 class Decoded:
-    """A recorded request and response with the decoded `header`, `request` and `response`. Each is None if it is missing or cannot be decoded.
+    """A recorded request and response with the decoded `header`, `request` and `response`.
 
-    problem: the first error of decoding, or empty. request_at, response_at: byte positions in the frames at which the bodies begin.
-    response_version: the version in which the response is encoded.
+    Each of these three is None if it is missing or cannot be decoded. problem: the first error of decoding, or empty. request_at, response_at: byte
+    positions in the frames at which the bodies begin. response_version: the version in which the response is encoded.
     """
 
     def __init__(self, entry: Exchange) -> None:

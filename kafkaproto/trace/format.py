@@ -7,8 +7,8 @@ There are two encoders of entries, which produce equal bytes. `encoded` in this 
 
 An entry is an exchange (a request and its response), a state (the offsets of logs whose high watermark, last stable offset or start offset has moved)
 or an event (for example a connection was opened, a group rebalanced, a client was throttled, entries were dropped). Exchanges and states are binary
-because there are many; events are JSON. A file may end inside an entry: readers then use the complete entries. This module does not depend on the
-source of entries.
+because there are many; events are JSON. A file may end inside an entry: readers then use the complete entries. This module imports neither the broker
+nor the proxy.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Buffer = bytes | bytearray | memoryview
 
 MAGIC = b"kptrace\n"
 VERSION = 5
-"""The version of the trace format that this module encodes. `reading` decodes it and the versions 2 to 4.
+"""The version of the trace format that this module encodes. The module `reading` decodes this version and the versions 2 to 4.
 
-Since version 5, a trace contains complete control batches in responses, and events about transactions have more details.
+In contrast to version 4, a trace contains complete control batches in responses, and events about transactions have more details.
 """
 SUFFIX = ".kptrace"
 EXCHANGE, EVENT, STATE = 1, 2, 3
@@ -116,9 +116,10 @@ class Positions(NamedTuple):
 
 
 class State(NamedTuple):
-    """The current offsets of those logs of a broker whose high watermark, last stable offset or log start offset has moved.
+    """A state entry: the current offsets of one or more logs of a broker.
 
-    seq: number of the entry. clock_ms: the broker's clock. at_ns: the monotonic clock.
+    At the start of a recording, it has all logs of the broker that are not empty. Later, a log gets an item whenever its high watermark, last stable
+    offset or log start offset has moved. seq: number of the entry. clock_ms: the broker's clock. at_ns: the monotonic clock.
     """
 
     seq: int
@@ -141,7 +142,7 @@ class Event(NamedTuple):
 Entry = Exchange | State | Event
 
 _ANSWERED_AT = Exchange._fields.index("answered")
-"""The index of the field `answered` in `Exchange`. The encoder writes all earlier fields unchanged, and converts this one and the later ones."""
+"""The index of the field `answered` in `Exchange`. The encoder writes the fields before it unchanged, and converts it and the fields after it."""
 
 
 def header(meta: dict[str, Any]) -> bytes:

@@ -1,6 +1,6 @@
 """Writer of capture files with synthetic TCP connections: classic pcap format with nanoseconds and raw IP packets.
 
-Every packet has correct lengths and checksums, and a connection starts with its handshake. This module does not depend on the transferred data.
+Every packet has correct lengths and checksums, and a connection starts with its handshake. The transferred data may be any bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Decoder of trace files, of the current and of earlier versions. A file may end inside an entry: the complete entries are decoded.
+"""Decoder of trace files, of the current and of earlier versions of the format.
 
-This module does not depend on the source or the use of entries.
+A file may end inside an entry: the complete entries before it are decoded. This module imports neither the recorders nor the programs that evaluate
+traces.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from kafkaproto.trace.format import (
 LARGEST_ENTRY_BYTES = 1 << 30
 
 _EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
-"""The fixed fields of an exchange in version 2 of the format: no time in purgatory, and 16-bit counts of records fields."""
+"""The fixed fields of an exchange in version 2 of the format, which lacks the time in purgatory and has 16-bit counts of records fields."""
 
 
 class Trace:
@@ -62,12 +63,12 @@ class Trace:
 
     @property
     def run(self) -> str:
-        """Return the id of the recording that the file belongs to."""
+        """Return the name of the recording that the file belongs to, from its header; without one, the name of the file without its suffix."""
         return str(self.meta.get("run", self.path.stem))
 
     @property
     def read_bytes(self) -> int:
-        """Return a byte position in the file: `entries` has read all bytes before it."""
+        """Return the byte position in the file up to which `entries` has read."""
         return self._at
 
     def entries(self, begins: int = 0, ends: int = sys.maxsize) -> Iterator[Entry]:
@@ -237,7 +238,7 @@ READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
 }
 """Maps each supported version of the trace format to a dict of entry kinds to their decoders.
 
-Differences from the current version: traces of version 2 contain no entries with the offsets of logs (`State`), and no times in purgatory. In
-versions 2 and 3, events of kind "problem" have the kind "trouble", and the JSON of some events has other fields. Up to version 4, a control batch is
-stored only as its header, without its record.
+The earlier versions differ from the current version as follows. Traces of version 2 contain no entries with the offsets of logs (`State`), and no
+times in purgatory. In versions 2 and 3, events of kind "problem" have the kind "trouble", and the JSON of some events has other fields. Up to version
+4, a control batch is stored only as its header, without its record.
 """

@@ -1,7 +1,7 @@
 """Finds the TCP connections between two endpoints in captured segments, and for each connection its client and whether it speaks Kafka.
 
-Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when the connection ends. This module
-does not depend on the contents of frames.
+Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when the connection ends. The module
+`frames` decides whether bytes look like a request.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Pair:
         self._connection: Connection | None = None
         self._closed = False
         self._closed_as = ""
-        """The reason why the last closed connection was left out of the trace; empty if the trace contains it."""
+        """Why the connection between these endpoints that was closed last is not in the trace; empty if the trace contains it."""
         self._last = Stamp(0, 0)
         self.left_out: Counter[str] = Counter()
         """Maps each reason for leaving out a packet to the number of packets that were left out for this reason."""
@@ -291,8 +291,8 @@ class Connection:
     def _no_kafka(self, stamp: Stamp, report: bool) -> Iterator[ConnectionEntry]:
         """Leave the connection out of the trace because it does not speak Kafka.
 
-        stamp: number and time of the packet that showed this. report: if True, and if the user named the brokers' ports, the method
-        yields an event "unreadable" for the trace.
+        stamp: number and time of the packet that showed this. report: whether to yield an event "unreadable" for the trace; it is yielded only if the
+        user named the brokers' ports.
         """
         self._leave_out(NO_KAFKA)
         if report and self._ports_given:

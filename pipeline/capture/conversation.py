@@ -1,8 +1,8 @@
 """Pairing of the captured requests and responses of a connection. Each pair, except of SASL tokens, becomes an exchange of a trace.
 
 Brokers respond in the order of the requests. As long as no bytes are missing since the last pair, the next response therefore belongs to the oldest
-pending request. After missing bytes, the correlation id decides, and older frames without a match are reported as unpaired. This module depends
-neither on packets nor on the use of the exchanges.
+pending request. After missing bytes, the correlation id decides, and older requests and responses without a match become entries of their own. This
+module gets frames from `frames`, and does not process packets.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
     seq: sequence number of its trace entry. header: None for a SASL token, which has neither a header nor a trace entry (its seq is 0). cut: the part
-    of the request that the trace stores. frame: the request as captured. stretch: the number of gaps in the captured requests before this request. No
-    request is missing between two requests with the same `stretch`. doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown
-    whether the broker sends a response (it sends none for acks=0).
+    of the request that the trace stores. frame: the request as captured. stretch: how many gaps the captured requests of the connection have before
+    this request. Between two requests with equal `stretch` there is no gap, so no request is missing. doubtful: True for a Produce whose acks cannot
+    be decoded, so that it is unknown whether the broker sends a response (it sends none for acks=0).
     """
 
     seq: int
@@ -74,10 +74,11 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The `stretch` of the requests that can be paired with responses by their order; None if responses may be missing.
+        """Requests whose `stretch` (number of gaps before the request) has this value are paired with responses by their order.
 
-        If the oldest pending request has this `stretch`, it is paired with the next response (exceptions: see `_is_next`). Otherwise, the next
-        response is paired by its correlation id, and this attribute is set to the `stretch` of the request in that pair.
+        None if responses may be missing. If the oldest pending request has this `stretch`, it is paired with the next response (exceptions: see
+        `_is_next`). If it has another `stretch`, the next response is paired by its correlation id, and this attribute is set to the `stretch` of the
+        request in that pair.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
@@ -87,7 +88,10 @@ class Conversation:
         self._ordered_stretch = self._stretch
 
     def missed(self, of_requests: bool) -> None:
-        """Record a gap in the capture, in which frames may be missing. of_requests: True for missing requests, False for missing responses."""
+        """Record that the capture lacks bytes of the connection, so that whole requests or responses may be missing.
+
+        of_requests: True if the client sent these bytes, False if the broker did.
+        """
         if of_requests:
             self._stretch += 1
         else:
@@ -159,8 +163,9 @@ class Conversation:
     def _is_next(self, oldest: PendingRequest) -> bool:
         """Return True if the next response must belong to `oldest`, the oldest pending request.
 
-        Returns False if requests or responses before this pair may be missing, or if the broker may send no response to `oldest` (`doubtful`): then
-        the correlation id decides. A SASL token has no correlation id, so the next response always counts as its response.
+        Returns False if requests before `oldest`, or responses before the next response, may be missing, or if the broker may send no response to
+        `oldest` (`doubtful`). In these cases, the correlation id decides. A SASL token has no correlation id, so the next response always counts as
+        its response.
         """
         return oldest.header is None or (oldest.stretch == self._ordered_stretch and not oldest.doubtful)
 
@@ -175,7 +180,7 @@ class Conversation:
                 return
 
     def _pair(self, request_index: int, response_index: int) -> Iterator[Entry]:
-        """Pair a request and a response, given by their indexes in the queues of unpaired requests and responses.
+        """Pair a request and a response, given by their indexes in the queues of pending requests and unpaired responses.
 
         Yields the pair as an exchange of the trace; a pair of SASL tokens yields nothing. Frames that precede the pair in the queues stay unpaired.
         Their entries come first: for a request an exchange without a response, for a response an event "unreadable".

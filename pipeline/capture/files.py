@@ -1,6 +1,6 @@
 """Reader of capture files: pcap in both byte orders with micro- and nanoseconds, and pcapng, in one pass, one packet at a time.
 
-For another format or version, it raises an error that names the file and the byte position. This module does not depend on what is in a packet.
+For any other format or version, it raises an error that names the file and the byte position. This module does not depend on what is in a packet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkaproto.trace.format import TraceError
 NAMED = re.compile(r"\.(pcap|pcapng|cap)\d*$")
 """Matches the file names of captures. tcpdump appends a number to the files that it rotates."""
 LARGEST_BLOCK_BYTES = 256 * 1024 * 1024
-"""Largest plausible size of a pcapng block or a packet; a larger one shows that the file is damaged."""
+"""Largest plausible size in bytes of a pcapng block or a packet; a larger size shows that the file is damaged."""
 
 _PCAP_MAGICS = {
     b"\xa1\xb2\xc3\xd4": (">", 1000),

@@ -1,7 +1,7 @@
 """Frames in the bytes of one direction of a connection, found by their length prefixes.
 
 After missing bytes, or if the capture starts in mid-stream, the module searches for the start of the next frame. A `Finder` provides the functions
-that recognise requests or responses, so this module need not know which request a response belongs to.
+that recognise requests or responses, so this module does not match responses with requests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGEST_FRAME_BYTES = 100 * 1024 * 1024
 SEARCHED_BYTES = 256 * 1024
 MAX_CLIENT_ID_BYTES = 1024
 NEWER_VERSIONS = 16
-"""The API version in a plausible request header is at most the highest known version plus this number."""
+"""How far the API version in a plausible request header may be above the highest version that this project knows."""
 MAX_CORRELATION_ID_STEP = 1 << 20
 """The largest plausible difference between the correlation ids of two successive requests of a connection.
 
@@ -84,7 +84,7 @@ class Cutter:
         self._bytes = bytearray()
         self._first_ns = 0
         self._skip = 0
-        """The number of bytes to skip until the end of a frame in which bytes are missing."""
+        """How many bytes must still be skipped to reach the end of a frame in which bytes are missing."""
         self._announced = 0
         self._why = ""
 

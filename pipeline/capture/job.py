@@ -1,8 +1,8 @@
 """Conversion of packet captures into the trace tables, by Spark.
 
 Each capture file is read once, by one task. Spark then groups the TCP segments by connection and sorts them. Further tasks convert the segments of
-one connection at a time into rows of the tables. Topic names and broker ids are joined at the end. Memory never holds a whole connection. This module
-does not depend on how a connection is decoded.
+one connection at a time into rows of the tables. Topic names and broker ids are joined at the end. Memory never holds a whole connection. The module
+`reading` decodes the segments of a connection.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Save = Callable[["DataFrame", str], None]
 """A function that writes the rows of one table: (rows, table name)."""
 Note = Callable[[int, int], None]
-"""A function that a task calls regularly to report its progress, with (index of the capture file in the job, number of bytes read)."""
+"""A function that a Spark task calls regularly, with (index of a capture file in the job, number of bytes of the file read so far)."""
 
 BATCH_BYTES = 4 * 1024 * 1024
 PACKETS_PER_BATCH = 1000
@@ -127,8 +127,8 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
     """Return for each recording: (its broker ids and topic names, the number of packets that were left out, by reason).
 
-    rows: the rows made from the captures, of which this function reads those of the internal table `_DISCOVERED`. runs: the recordings; the result
-    has the same order.
+    rows: the rows of all tables made from the captures. This function uses only those of the internal table `_DISCOVERED`, which contain the facts.
+    runs: the recordings; the result has the same order.
     """
     cluster_facts = [ClusterFacts() for _ in runs]
     servers: list[set[str]] = [set() for _ in runs]

@@ -1,8 +1,8 @@
 """Conversion of capture files to rows of the trace tables.
 
-Each capture file is a run (a recording). Topic names and broker ids are filled in after the whole file was read, because any packet may contain them.
-The column `seq` of a row is computed from a packet number, so that several tasks need not share a counter. This module does not depend on Spark or
-on where tables are stored.
+Each capture file counts as one run, that is, one recording. Topic names and broker ids are filled in after the whole file was read, because any
+packet may contain them. The column `seq` of a row is computed from a packet number, so that several tasks need not share a counter. This module does
+not depend on Spark or on where tables are stored.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class ConnectionRows:
             del self._rows[entry.number]
 
     def forget(self) -> None:
-        """Drop the state of all connections. Call this only after the last entry of every connection was converted."""
+        """Drop the state of all connections. Call this only when every entry of every connection was converted."""
         self._rows.clear()
 
 
@@ -167,7 +167,7 @@ def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[C
 
 
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Read the capture file of a run completely, then yield the rows of the tables as pairs (table name, Arrow batch).
+    """Read the capture file of a run (one recording) to its end, then yield the rows of the tables as pairs (table name, Arrow batch).
 
     A large table yields several batches, a table without rows yields none. If the file has problems, the last pair is ("notices", batch): each row
     of this batch is a message for the user about the file, and has the fields of `Notice` as columns.

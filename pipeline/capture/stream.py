@@ -13,9 +13,9 @@ from typing import NamedTuple
 WINDOW_BYTES = 4 * 1024 * 1024
 WINDOW_SEGMENTS = 2048
 PATIENCE_PACKETS = 32
-"""The number of packets from the other end for which the stream waits for a missing segment that the other end has acknowledged.
+"""How many packets of the receiving end the stream waits for a segment that this end has acknowledged but the capture has not shown.
 
-After that number, the capture is assumed to lack the segment.
+After that number of packets, the capture is assumed to lack the segment.
 """
 FARTHEST_BACK_BYTES = 1 << 30
 """The largest TCP window in bytes. A segment that starts more than this before the next expected byte cannot be a retransmission."""
@@ -59,7 +59,8 @@ class _BufferedSegment(NamedTuple):
 class Stream:
     """One direction of a connection, reassembled into pieces: data, and holes for missing bytes.
 
-    `take` receives the captured segments of this direction, `acknowledged` the acknowledgements of the other end. Both yield pieces in stream order.
+    `take` receives the captured segments of this direction, `acknowledged` the acknowledgements of the receiving end. Both methods yield pieces in
+    the order of the stream.
     """
 
     def __init__(self) -> None:
@@ -119,9 +120,10 @@ class Stream:
             yield from self._give_up(stamp)
 
     def acknowledged(self, sequence: int, stamp: Stamp) -> Iterator[Piece]:
-        """Yield the pieces (data and holes) that an acknowledgement completes. Must be called for each packet of the other end.
+        """Yield the pieces (data and holes) that an acknowledgement completes. Must be called for each packet of the receiving end.
 
-        sequence: the other end has received everything before this number. stamp: number and time of the packet with the acknowledgement.
+        sequence: the receiving end has received everything before this sequence number. stamp: number and time of the packet with the
+        acknowledgement.
         """
         if self._expected is None:
             return

@@ -28,8 +28,8 @@ FOLDER = Path("build", "demo").absolute()
 class Brokers:
     """Three running brokers: `with Brokers() as brokers:`.
 
-    addresses: host:port by broker id. ready_seconds: duration of the start. end_seconds: duration of the stop by SIGTERM. trace: folder of the trace
-    that the brokers record; the trace of an earlier demo is deleted.
+    addresses: host:port by broker id. ready_seconds: duration of the start. end_seconds: duration of the stop by SIGTERM, both in seconds. trace:
+    folder of the trace that the brokers record; the trace of an earlier demo is deleted.
     """
 
     def __init__(self, folder: Path = FOLDER) -> None:

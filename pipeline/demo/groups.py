@@ -30,7 +30,7 @@ PartitionOffset = tuple[int, int]
 
 
 class Member:
-    """A consumer of the group, which polls in its own thread.
+    """A consumer of the demo's group, which polls in its own thread until `leave`.
 
     pause: a function that is called with the member. While it returns True, the member polls to stay in the group but fetches no records.
     """
@@ -102,11 +102,11 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     second_half = threading.Event()
 
     def pause(member: Member) -> bool:
-        """Return True if `member` must not fetch now.
+        """Return True while a member of the demo's group must not fetch, so that the test of the rebalance has two halves.
 
-        In the first half of this step, a member fetches only while the group has exactly two members with half of the partitions each. The member
-        stops fetching when it has committed a quarter of all records. The second half starts when the second member has left, and the third member
-        has joined and has half of the partitions. In the second half, every member may fetch.
+        In the first half, a member fetches only while the group has exactly two members with half of the partitions each. The member stops fetching
+        when it has committed a quarter of all records. The second half starts when the second member has left, and the third member has joined and
+        has half of the partitions. In the second half, every member may fetch.
         """
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
         return not second_half.is_set() and (not shared or len(member.committed) >= HALF // 2)

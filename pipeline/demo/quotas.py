@@ -47,7 +47,10 @@ class MeasuredResponse:
 
 @dataclass(slots=True)
 class Run:
-    """The results of one client. count: records written or read. seconds: duration. failure: the exception that ended the client, or None."""
+    """The results of the demo's producer or consumer.
+
+    count: records written or read. seconds: duration. failure: the exception that ended the client, or None.
+    """
 
     count: int = 0
     seconds: float = 0.0
@@ -84,7 +87,7 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
 def _cells(
     client: str, result: Run, total_bytes: int, event_bytes: int, expected_seconds: float, progress: Progress
 ) -> list[Cell]:
-    """Compare the results of a client with the expected results, and return table cells. Also reports the results to `progress`.
+    """Compare the results of a client with the expected results, and return the checks. Also reports the results to `progress`.
 
     client: "producer" or "consumer". total_bytes: size of all values. event_bytes: number of bytes that the quota charges for one request or
     response. expected_seconds: how long the transfer of all values should take under the quota.
@@ -192,9 +195,10 @@ def _milliseconds(event: ThrottleEvent) -> int:
 
 
 def _expected_writes() -> float:
-    """Return the number of seconds that the producer of this step should need under the quota `QUOTA`.
+    """Return the number of seconds that the producer of step 4 of the demo should need under the quota `QUOTA`.
 
-    The producer sends `WRITTEN` requests of `WRITE_BYTES`, and after each request it waits for the throttle time that the broker's arithmetic yields.
+    The producer sends `WRITTEN` requests of `WRITE_BYTES`, and after each request it waits for the throttle time that the broker's quota windows
+    give.
     """
     rate, now_ms, throttle_ms = SampledRate(), 0, 0
     for _ in range(WRITTEN):
@@ -204,7 +208,7 @@ def _expected_writes() -> float:
 
 
 def _expected_reads() -> float:
-    """Return the number of seconds that the consumer of this step should need under the quota `QUOTA`.
+    """Return the number of seconds that the consumer of step 4 of the demo should need under the quota `QUOTA`.
 
     The consumer fetches `READ` records of `READ_BYTES`, one per request. A throttled fetch is empty, its bytes are not charged, and after the
     throttle time the consumer repeats it (Q-13).

@@ -44,9 +44,10 @@ def _fill(brokers: Brokers) -> None:
 
 
 def _read(brokers: Brokers, rack: str | None) -> tuple[int, list[int]]:
-    """Read the topic with one consumer. Returns (number of distinct records received, number of bytes that each broker sent, by broker id).
+    """Read the topic of step 3 of the demo with one consumer.
 
-    rack: the consumer's rack, or None for a consumer without `client.rack`.
+    Returns (number of distinct records received, number of bytes that each broker sent, by broker id). rack: the consumer's rack, or None for a
+    consumer without `client.rack`.
     """
     statistics: dict[str, Any] = {}
 

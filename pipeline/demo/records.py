@@ -34,7 +34,7 @@ def topic_of(kind: str) -> str:
 
 
 def record_number(i: int) -> Record:
-    """Return the record with number i. Its value compresses about as well as text."""
+    """Return the record with number `i`, which the demo writes. Its value compresses about as well as text."""
     value = f'{{"order": {i}, "item": "item-{i % 97}", "note": "{"please wrap it " * (i % 5)}"}}'.encode()
     headers = (("source", b"demo"), ("number", str(i).encode()))
     return Record(f"customer-{i % 1009}".encode(), value, headers, FIRST_TIMESTAMP_MS + i * STEP_MS)

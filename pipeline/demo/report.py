@@ -1,4 +1,4 @@
-"""Step 7 of the demo: makes tables and a report page of the trace of the earlier steps, and evaluates the audit rules."""
+"""Step 7 of the demo: makes tables and a report page of the traffic recorded in steps 1 to 6, and evaluates the audit rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkaproto.pipeline.demo.brokers import Brokers
 from kafkaproto.pipeline.demo.table import Cell, Progress, same, within
 
 MIN_EXERCISED = 22
-"""The minimum number of audit rules that must hold and must have had something to check in the traffic of the earlier steps."""
+"""The minimum number of audit rules that must hold and must have had something to check in the traffic of steps 1 to 6 of the demo."""
 
 
 def run(brokers: Brokers, progress: Progress) -> list[Cell]:

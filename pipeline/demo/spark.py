@@ -1,7 +1,7 @@
 """Step 6 of the demo: Spark's own Kafka source and sink, in batch and streaming queries.
 
-The queries read by timestamp, with headers, and from the closest replica. Results are compared with what kafka-python wrote or reads, never with
-Spark's own numbers.
+The queries read by timestamp, with headers, and from the closest replica. The expected results are the records that kafka-python wrote or reads,
+never numbers of Spark itself.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
 
 
 def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
-    """Run twice a job that counts the events of each minute, and return the checks of its results.
+    """Make two runs of a job that counts the events of each minute, and return the checks of their results.
 
     The second run continues from the checkpoint of the first run, and counts only events that were sent after the first run. scratch: the folder in
     which the checkpoint is stored.
@@ -200,7 +200,7 @@ def _send_events(brokers: Brokers, turn: int) -> None:
 
 
 def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> int:
-    """Run the streaming job that counts events per minute, up to the present end of its topic. Returns how many records it read.
+    """Run the streaming job that counts events per minute, up to the current end of its topic. Returns how many records the job read.
 
     checkpoint: the job's checkpoint folder, from which a later run continues.
     """

@@ -20,7 +20,7 @@ STEPS = (
     ("report", "Spark: report of what the brokers recorded"),
 )
 WITH_SPARK = ("spark", "report")
-"""The modules of the steps that need pyspark. Only the modules of steps that run are imported."""
+"""The modules of the demo's steps that need pyspark. The demo imports the modules of only those steps that it runs."""
 
 Work = Callable[..., list[Cell]]
 

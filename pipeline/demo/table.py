@@ -26,12 +26,12 @@ class Cell:
 
 
 def same(what: str, expected: object, actual: object) -> Cell:
-    """Return a table cell for a check whose result `actual` must equal the expected result. what: name of the check."""
+    """Return a check (`Cell`, a row of the demo's table) whose result `actual` must equal the expected result. what: name of the check."""
     return Cell(what, _text(expected), _text(actual), expected == actual)
 
 
 def within(what: str, low: float, high: float, actual: float, unit: str = "", digits: int = 0) -> Cell:
-    """Return a table cell for a check whose result `actual` must lie between `low` and `high`, both inclusive.
+    """Return a check (`Cell`, a row of the demo's table) whose result `actual` must lie between `low` and `high`, both inclusive.
 
     what: name of the check. unit: unit of the three numbers, printed as text. digits: number of decimals to print.
     """
@@ -45,7 +45,7 @@ def _text(value: object) -> str:
 
 @dataclass(slots=True)
 class Step:
-    """A step of the demo: its name, its checks (`cells`) and its duration in seconds."""
+    """A step of the demo with its results: name, checks (`cells`) and duration in seconds."""
 
     name: str
     cells: list[Cell] = field(default_factory=list)

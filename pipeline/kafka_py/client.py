@@ -105,7 +105,7 @@ class Client:
             self.back_off()
 
     def back_off(self) -> None:
-        """Wait before a retry, and discard the cached partition leaders, so that the retry looks them up again."""
+        """Pause before a retry (`retry_backoff_ms`), and discard the cached partition leaders, so that the retry looks them up again."""
         self._leaders.clear()
         time.sleep(self.settings.retry_backoff_ms / 1000)
 

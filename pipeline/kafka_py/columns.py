@@ -39,11 +39,11 @@ _SCHEMA = pa.schema(
     ]
 )
 SCHEMAS = {False: _SCHEMA, True: _SCHEMA.append(pa.field("headers", _HEADERS))}
-"""Maps True (rows with headers) and False (rows without) to the schema of the rows."""
+"""Maps whether rows have a column `headers` (True or False) to the schema of the rows."""
 
 
 class Rows:
-    """Collects the records of a range of offsets until they fill an Arrow RecordBatch. Records outside the range are left out."""
+    """Collects the records of a range of offsets until they fill an Arrow RecordBatch. Records outside this range are left out."""
 
     def __init__(self, range_: Range, with_headers: bool) -> None:
         self._range = range_
@@ -71,9 +71,10 @@ class Rows:
         self._headers: list[HeaderColumns] = []
 
     def add(self, entry: Entry, start: int) -> bool:
-        """Add the records of a batch, or of a message of magic 0 or 1. Returns whether the collected rows now fill an Arrow batch.
+        """Add the records of a batch, or of a message of magic 0 or 1, to the collected rows.
 
-        entry: the batch or message. start: records with a lower offset are left out. Raises DecodeError if the batch is damaged.
+        Returns whether the collected rows now fill an Arrow batch, so that `take` should be called. entry: the batch or message. start: records with
+        a lower offset are left out. Raises DecodeError if the batch is damaged.
         """
         header = entry.header
         if isinstance(header, BatchHeader):

@@ -202,12 +202,12 @@ class _Fetcher:
     # ---- nothing there -------------------------------------------------------------------------------------------------------
 
     def _wait(self, partition: PartitionData) -> None:
-        """Decide after an empty response how to continue: fetch again, read from the leader, or give up. partition: the data in that response.
+        """Decide what to do after an empty response: fetch again, read from the leader, or give up. partition: the partition's data in the response.
 
         - A fetch that was throttled, or a follower that lags, gives empty responses for a while, so the fetch is repeated. Raises TimeoutError if no
           record has come for `kafkaConsumer.pollTimeoutMs`.
-        - If the log of a follower ends before the offsets that this fetcher must read, the next fetch goes to the leader. If the leader's log ends
-          there in several successive responses, the missing records are lost. Raises DataLoss, unless `failOnDataLoss` is false.
+        - If the log of a follower ends before the offsets that this fetcher must read, the next fetch goes to the leader. If the leader's log also
+          ends before them, in several successive responses, the missing records are lost. Raises DataLoss, unless `failOnDataLoss` is false.
         """
         if partition.preferred_read_replica >= 0:
             return

@@ -107,10 +107,11 @@ def _pieces(range_: Range, parts: int) -> Iterable[Range]:
 
 
 def lost(start: Mapping[Partition, int], end: Mapping[Partition, int], new: Mapping[Partition, int]) -> list[str]:
-    """Return a sentence for each partition that lacks offsets to read: it was deleted, its end is below its start, or it is new and begins above 0.
+    """Return a sentence for each partition that lacks offsets which a query must read.
 
-    start: maps each partition to the first offset to read. end: maps each existing partition to its end offset. new: maps each partition that
-    ``start`` lacks to its earliest offset.
+    A partition lacks offsets in three cases: it was deleted, its end is below its start, or it is new and its earliest offset is above 0. start: maps
+    each partition to the first offset to read. end: maps each existing partition to its end offset. new: maps each partition that ``start`` lacks to
+    its earliest offset.
     """
     losses = [
         f"{_name(p)} no longer exists, but the query reads it from offset {start[p]}" for p in start if p not in end

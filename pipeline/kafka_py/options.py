@@ -68,7 +68,7 @@ WITHOUT_EFFECT = ("groupIdPrefix", "kafka.group.id", "kafka.max.poll.records", "
 """Options that are accepted and ignored, because kafka_py has no groups, polls or lingering. Spark itself uses `checkpointLocation`."""
 
 NEAR = 0.84
-"""The least similarity (0 to 1) to an unknown name at which a known name is suggested. A lower value would also suggest unrelated names."""
+"""The minimum similarity (0 to 1) at which a known option is suggested for an unknown one. A lower value would also suggest unrelated options."""
 
 
 @dataclass(frozen=True)

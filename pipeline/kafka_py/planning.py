@@ -73,8 +73,8 @@ class Planner:
     def latest(self, known: Mapping[Partition, int]) -> Offsets:
         """Return the current end offset of each partition. known: end offsets returned by earlier calls.
 
-        An offset below the known offset may come from a new leader that does not know the end of the partition yet. All offsets are then looked up
-        again, at most `num_retries` times.
+        If an offset is below the one in `known`, it may come from a new leader that does not know the end of the partition yet. All offsets are then
+        looked up again, at most `num_retries` times.
         """
         for left in range(self._settings.num_retries, -1, -1):
             offsets = self._ask(dict.fromkeys(self.partitions(), LATEST))

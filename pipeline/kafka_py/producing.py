@@ -41,7 +41,7 @@ class _Waiting:
 
 
 class Producer:
-    """A producer for one thread. `send` may delay records; `flush` writes all that remain."""
+    """A producer for one thread. `send` may keep records until a batch is full; `flush` sends all records that are left."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings

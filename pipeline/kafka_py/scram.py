@@ -16,8 +16,8 @@ HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 1_000_000
 """The lowest and the highest accepted iteration count, the number of times that the client must hash its password.
 
-With fewer iterations a stolen password file is too easy to crack (RFC 7677; Kafka refuses it, too). With more, a malicious peer could use much CPU
-time of the client.
+With fewer iterations than the lowest, a stolen password file is too easy to crack (RFC 7677); Kafka also rejects them. With more than the highest, a
+malicious peer could use much CPU time of the client.
 """
 _NONCE_BYTES = 24
 _CHALLENGE = re.compile(r"r=([!-+\--~]+),s=([A-Za-z0-9+/]+=*),i=([1-9][0-9]{0,8})(?:,[A-Za-z]=.*)?", re.DOTALL)

@@ -36,8 +36,8 @@ except ImportError:  # before 4.2
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """The reader of a streaming query. Offsets have the form of Spark's own source: ``{"topic": {"0": 23}}``.
 
-    With ``trigger(availableNow=True)``, Spark before 4.2 requests the end of a batch once, reads up to it and ends. The query
-    then has read all records or, if ``maxOffsetsPerTrigger`` is set, only one batch of that size.
+    With ``trigger(availableNow=True)``, Spark before 4.2 requests the end of a batch only once, and the query stops at this end. The query then has
+    read all available records or, if ``maxOffsetsPerTrigger`` is set, only one batch of that size.
     """
 
     def __init__(self, settings: SourceSettings) -> None:
@@ -86,7 +86,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return read_range(self._settings, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: Spark's checkpoint has the offsets."""
+        """Do nothing: Spark stores the offsets of finished batches in its checkpoint. end: the offsets at which a finished batch ended."""
 
     def stop(self) -> None:
         self._planner.close()
@@ -117,11 +117,12 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._initial
 
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
-        """Return the offset at which a batch starts in each partition: the offset in `start`, or the offset in `end` if that is lower.
+        """Return the offset at which a batch starts in each partition: the lower of its offsets in `start` and `end`.
 
-        start, end: the offsets between which Spark plans the batch. Only a partition that is read from its latest offset can have a start above its
-        end. After a restart, Spark plans the first batch again, with the end that it has stored but with a start that is looked up again. Records
-        that arrived in between have raised the start. No record is lost, because the first batch had no records of that partition.
+        start, end: the offsets between which Spark plans the batch. A start can be above its end only in the first batch, and only for a partition
+        that is read from its latest offset: after a restart, Spark plans the first batch again, with the end that it has stored, but with a start
+        that is looked up again. Records that arrived in between have raised the start. No record is lost, because the first batch has no records of
+        such a partition.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

@@ -35,7 +35,7 @@ TYPES = {
     "partition": ("int",),
     "headers": ("array<struct<key:string,value:binary>>",),
 }
-"""The allowed types of each column. Other columns are ignored."""
+"""Maps each column that is written to the types that it may have. A DataFrame may have other columns, which are ignored."""
 
 
 class NoSuchColumn(ValueError):

@@ -33,7 +33,10 @@ SHOWN_ROWS = 20
 
 
 class FolderError(ValueError):
-    """Raised if the folder holds files that this job cannot continue from. The message says what to do."""
+    """Raised if the checkpoint folder cannot be used. The message says what to do.
+
+    The folder belongs to another live job or to another program, or it is not writable.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,8 @@ class Job:
     """The live job; `start()` starts its query.
 
     bootstrap: host:port of brokers, separated by commas. folder: the folder for the checkpoint and the table. journal: the topic to read.
-    alerts_topic: the topic that receives the alerts. on_batch: a function called in a thread of Spark after each micro-batch that changed the
-    table.
+    alerts_topic: the topic that receives the alerts. on_batch: a function that is called in a thread of Spark, with a `BatchSummary`, after each
+    micro-batch that changed the table.
 
     Each client causes at most one alert per window, in the micro-batch in which it reaches a limit. Spark's sink has no transactions: if the
     process ends after writing alerts but before the end of their micro-batch, the alerts are written again after a restart. Raises FolderError if
@@ -201,10 +204,11 @@ class Job:
             rows.unpersist()
 
     def _alert(self, rows: DataFrame, alert_windows: list[int], batch: int) -> int:
-        """Write an alert for each row whose client reaches a limit in the row's window, unless an earlier micro-batch wrote it.
+        """Write an alert for each row whose client reaches a limit in the row's window. Returns the number of new alerts.
 
-        Returns the number of new alerts. rows: the rows of the micro-batch, one per client and window. alert_windows: the starts, in ms, of the
-        windows in which a client reaches a limit, whether its alert was written before or not. batch: number of the micro-batch.
+        An alert that an earlier micro-batch has already written for this client and window is not written again. rows: the rows of the micro-batch,
+        one per client and window. alert_windows: the starts, in ms, of the windows in which a client reaches a limit, whether its alert was written
+        before or not. batch: number of the micro-batch.
         """
         base = str(self._folder / "table")
         paths = [f"{base}/window_start_ms={start_ms}" for start_ms in alert_windows]

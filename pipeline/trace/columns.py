@@ -1,8 +1,8 @@
-"""Table columns and rows (see `schema`) that are made from a single request and its response.
+"""Columns and rows of the tables of a trace (see `schema`), as far as they follow from a single request and its response.
 
-No function here depends on earlier requests. A `Row` is a dict of column names to values. In all functions, `keys` is a `Row` with the
-columns that identify the request, and `where` a `Row` with the columns that identify the partition; rows contain both. This module does not depend on
-where rows are stored.
+No function of this module needs earlier requests. A `Row` is a dict of column names to values. In all functions, `keys` is a `Row` with the columns
+that identify the request, and `where` a `Row` with the columns that identify the partition; rows contain both. This module does not depend on where
+rows are stored.
 """
 
 from __future__ import annotations

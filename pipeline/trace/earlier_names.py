@@ -1,4 +1,4 @@
-"""The names that columns had in tables of earlier versions, so that those tables stay readable."""
+"""The names that columns had in tables made by earlier versions of this program, so that such tables can still be read."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ EARLIER_NAMES: dict[str, dict[str, str]] = {
     },
     "batches": {"position": "place"},
 }
-"""Maps each table to the columns that have another name in tables made by earlier versions: {current name: old name}."""
+"""Maps the name of a table to its renamed columns, as {current name: name in tables made by earlier versions of this program}."""

@@ -15,10 +15,14 @@ from kafkaproto.pipeline.trace.schema import TABLES, ddl
 FORM = 5
 """The version of the table rows, and of the state with which a later job continues to read a recording (`Rows.carried`).
 
-Increase the version when the rows or the state change. Tables of older versions are then made again, so that a recording's rows have one version.
+Increase this number when the rows or the state change. Tables with a lower number are then made again, so that all rows of a recording have one
+version.
 """
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
-"""Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run (recording)."""
+"""Identifies the row format of tables.
+
+If the tables of a run (recording) were written with another fingerprint, they are made again from the start of the run.
+"""
 
 
 class Place(NamedTuple):

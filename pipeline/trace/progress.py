@@ -1,4 +1,4 @@
-"""Progress messages of jobs that take a long time."""
+"""Progress messages of commands that take a long time, such as `kafkaproto report`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 class Progress:
-    """A log of finished steps on standard error, each with the seconds since the job started."""
+    """Prints the finished steps of a command on standard error, each with the seconds since this object was created. quiet: print nothing."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._started = time.perf_counter()

@@ -1,9 +1,10 @@
-"""Conversion of a run (a recording) into Arrow batches of its tables, in a Spark task or without Spark.
+"""Conversion of a run (one recorded trace, with one or more files) into Arrow batches of its tables, in a Spark task or without Spark.
 
 One reader reads the files of a run in order, because later rows depend on earlier entries (fetch sessions, throttles, topic names). The reader stops
 at the file sizes that were measured when the run was listed, so that a repeated task makes the same rows. If the tables already contain the start of
 the run, the reader continues after it. A file that cannot be read, and an entry with values that no table can hold, cause a message for the user
-(`Notice`) instead of an exception: the other runs are converted nevertheless. This module does not depend on Spark or where tables are stored.
+(`Notice`) instead of an exception, so that the rest of the run, and other runs, are converted nevertheless. This module does not depend on Spark or
+where tables are stored.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ SCHEMAS = {
 } | {NOTICES: pa.schema([("run", pa.string()), ("text", pa.string()), ("torn", pa.bool_())])}
 PLACE_SCHEMA = pa.schema([("run", pa.string()), ("text", pa.string())])
 _INVALID_VALUE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
-"""Exceptions that values of an unexpected type or size cause; `datetime` and Arrow raise these too."""
+"""Exceptions that values of an unexpected type or size cause in this package, in `datetime` and in Arrow."""
 
 
 class RunReader:
@@ -63,10 +64,10 @@ class RunReader:
         self.resume_at: tuple[str, int, dict[str, Any]] | None = None
 
     def entries(self) -> Iterator[Entry]:
-        """Yield every entry of the new part of the run (recording) that can be read.
+        """Yield every readable entry of the new part of the run (recording), which the tables do not contain yet.
 
-        If the new part is the whole run, the first item is an event of kind `meta` with the header of the trace. Otherwise an earlier job has read
-        the header.
+        If the new part is the whole run, the first item is an event of kind `meta` with the header of the trace. If it is not, an earlier job has
+        already put the header into the tables.
         """
         run = self._run
         if run.place is None:
@@ -131,10 +132,11 @@ class _Rejected:
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield pairs (table name, rows) for the new part of a run (a recording). At the end, one or two pairs may follow that belong to no table.
+    """Yield pairs (table name, rows) for the new part of a run (one recorded trace): the part that the tables do not contain yet.
 
+    At the end, one or two pairs may follow that belong to no table:
     - ("notices", rows): messages for the user about files (`Notice`), if there are any.
-    - ("place", one row): the position up to which the run was read, if the next job can continue there.
+    - ("place", one row): the position up to which the run was read, if the next job can continue at this position.
 
     note: a function called regularly with the number of bytes read.
     """

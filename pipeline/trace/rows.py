@@ -1,8 +1,8 @@
 """Rows of the tables in `schema`, made from the entries of a trace without Spark or Arrow.
 
 Every entry yields rows, whatever its frames contain: the column `problem` says what could not be decoded. Entries must come in the order of the
-trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not depend on files or how
-rows are stored.
+trace, because some columns depend on earlier entries. `Rows` keeps what is needed of earlier entries, and can save it as JSON. This module does not
+depend on files or how rows are stored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class ClusterFacts:
     """Facts about the cluster that responses reported to any client.
 
     topics: maps a topic id in hex to the topic name. brokers: maps (host, port) to the broker id. advertised: maps an API key to the widest range of
-    versions that a broker offered, as (lowest, highest). Only captures need the last two, because their header lacks these facts.
+    versions that a broker offered, as (lowest, highest). Only captures need `brokers` and `advertised`: for a trace, the header of the file has these
+    facts.
     """
 
     def __init__(self) -> None:
@@ -79,8 +80,8 @@ class Rows:
     def carried(self) -> Row:
         """Return the state that the rows of later entries need, such as open fetch sessions and topic names, as JSON values.
 
-        A later job passes it to `from_carried` to continue here. If the structure of the result changes, increase the version number `FORM` in the
-        module `kafkaproto.pipeline.trace.place`, so that older saved states are not used.
+        The next job passes it to `from_carried` to continue after the entries that were converted so far. If the structure of the result changes,
+        increase the version number `FORM` in the module `kafkaproto.pipeline.trace.place`, so that older saved states are not used.
         """
         return {
             "sessions": self._sessions.carried(),
@@ -239,7 +240,10 @@ class Rows:
             self._cluster.add_versions(offer.api_key, offer.min_version, offer.max_version)
 
     def _name_and_rack_events(self, exchange: Exchange, response: Any) -> Iterator[tuple[str, Row]]:
-        """Yield an event, as (table name, row), for each topic id and rack that the responding broker reports for the first time or has changed."""
+        """Yield an event, as (table name, row), for each new topic id and rack in a response.
+
+        A topic id or rack is new if this broker reports it for the first time, or has reported another value before.
+        """
         for topic in response.topics:
             names = columns.topic_columns(topic.name, topic.topic_id)
             if names["topic_id"] and names["topic"]:

@@ -1,4 +1,4 @@
-"""Lists the recordings (runs) in the files of a trace, and how much of each the tables already contain.
+"""Lists the recordings (runs) in the files of a trace, and up to which position the tables already contain each run.
 
 A file that cannot be read causes a message for the user (`Notice`), not an exception, so that the other files are used. This module does not depend
 on the columns of rows, Spark or where tables are stored.
@@ -48,7 +48,10 @@ class Run(NamedTuple):
 
     @property
     def start(self) -> tuple[int, int]:
-        """Return (index of the file, byte position in that file) at which the new part of the run (recording) starts."""
+        """Return (index of the file, byte position in that file) at which the new part of the run (recording) starts.
+
+        The new part is what the tables do not contain yet.
+        """
         if self.place is None:
             return 0, 0
         return [Path(file).name for file in self.files].index(self.place.file), self.place.offset

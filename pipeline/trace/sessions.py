@@ -50,7 +50,8 @@ class _Session:
     """State of one fetch session.
 
     epoch: the session epoch that the next fetch must have. reported: maps a partition to the high watermark that the client received last.
-    due_since_ns: maps a partition to the time of the first response outside this session with a higher high watermark than `reported`.
+    due_since_ns: maps a partition to the time of the first response of another session, or without a session, that had a higher high watermark than
+    `reported`.
     """
 
     __slots__ = ("connection", "due_since_ns", "epoch", "reported", "requested")
@@ -214,7 +215,7 @@ class Sessions:
     def _note(
         self, exchange: Exchange, request: Any, response: Any, response_partitions: dict[PartitionKey, Any]
     ) -> None:
-        """Store the high watermarks in a fetch response, and which other sessions of the broker must now report them.
+        """Store the high watermarks in a fetch response, and note for the broker's other sessions that their next responses must contain them.
 
         Another session must report the high watermark of a partition if the session last returned a lower high watermark. The session's
         `due_since_ns` then gets the time of this response for the partition, unless an earlier time is already stored. response_partitions: maps the

@@ -23,7 +23,7 @@ MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_loc
 PLACES, PLACE_FILE = "_places", "place.json"
 """The folder `PLACES` has a subfolder for each run (recording). Each subfolder has a file `PLACE_FILE`.
 
-The file stores the position in the run up to which the tables contain the run.
+The file stores the position in the recorded files up to which the tables contain the run.
 """
 PLACE = "place"
 """A key in the entry of a run (recording) in the manifest. Its value is the SHA-256 digest of the run's file `PLACE_FILE`.
@@ -42,7 +42,7 @@ _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{[\]^]""")
 
 
 class StoreError(ValueError):
-    """Raised if the output folder holds files that no job wrote, is damaged, or is locked by another job. The message names the folder."""
+    """Raised if the output folder of the tables belongs to another program, is damaged, or is locked by another job. The message names it."""
 
 
 def folder_of(run: str) -> str:
@@ -79,8 +79,8 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Return a context in which the tables are locked. Raises StoreError if another job has locked them.
 
-        At its start, the context cleans up after an interrupted job: it deletes the files that this job has not committed, and moves the committed
-        files to their places.
+        At its start, the context cleans up after an interrupted job: it deletes the files that the interrupted job had not committed, and moves those
+        that it had committed to their places.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / LOCK).open("w") as lock:
@@ -138,7 +138,7 @@ class Store:
     def commit(self, runs: Mapping[str, Any], places: Mapping[str, str], added: Collection[str]) -> None:
         """Commit the files that the job has written into the staging folder: they become part of the tables, all or none.
 
-        The new files of a run (recording) replace its old files, but are added to them if the run is in `added`. runs: the complete new manifest,
+        If a run (recording) is in `added`, its new files are added to its old files; otherwise they replace them. runs: the complete new manifest,
         which maps the name of each run to facts about its tables, as `manifest` returns it. places: maps the name of a run to the position up to
         which the tables contain the run, as JSON.
         """

@@ -1,7 +1,7 @@
 """`kafkaproto stream TRACE OUT --checkpoint DIR`: updates the tables while a trace is being written.
 
 This is a Structured Streaming query over the folder of the trace. The offset with which Spark counts progress is the size of each file. Each
-micro-batch does the same as `kafkaproto tables`, and is committed completely or not at all. A micro-batch that Spark repeats finds nothing new.
+micro-batch updates the tables as `kafkaproto tables` does, completely or not at all. A committed micro-batch that Spark repeats finds nothing new.
 Only the new part of a trace is read, and its rows are added as further files; a longer trigger interval makes fewer and larger files. A capture that
 has grown is read again from the start. This module does not depend on the content of files.
 """

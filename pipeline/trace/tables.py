@@ -66,13 +66,13 @@ Each folder has a file for each run (recording), with the number of bytes of the
 PROGRESS_INTERVAL_S = 10.0
 
 Write = Callable[[list[Run], Path], WriteResult]
-"""A function that writes the rows of the new parts of runs (recordings) into a staging folder."""
+"""A function that writes the rows of runs (recordings) that the tables lack into a staging folder: (runs, folder) -> result."""
 
 
 def build(
     trace: Path, out: Path, write: Write, ports: Sequence[int] = ()
 ) -> tuple[dict[str, dict[str, int]], list[Notice]]:
-    """Add the new part of `trace` to the tables in `out`.
+    """Add the part of `trace` that the tables in `out` do not contain yet to these tables.
 
     write: the function that writes the new rows, with Spark or without. ports: the ports on which brokers listen, to select connections in captures;
     if it is empty, every connection that speaks Kafka is selected.
@@ -129,7 +129,7 @@ def _files(run: Run) -> dict[str, int]:
 def _refusal(run: Run, before: dict[str, Any] | None) -> str:
     """Return the reason why a run (a recording) cannot be added to the tables, or an empty text if it can be added.
 
-    before: the manifest entry of the run with the same name in the tables; None if there is none. `run` would extend or replace that run.
+    before: the manifest entry of the run with the same name in the tables; None if there is none. `run` would extend or replace this earlier run.
     """
     sizes = _files(run)
     if not is_valid_folder_name(run.name):
@@ -235,7 +235,7 @@ def report_progress(runs: list[Run], notes: Path, progress: Callable[[str], None
 
 
 def _traces(spark: SparkSession, runs: list[Run], staging: Path, result: WriteResult) -> None:
-    """Write the rows of traces with one Spark task per run (recording), and move their files into the staging folder.
+    """Write the rows of traces with one Spark task per run (recording), and move the files of the tasks into the folder `staging`.
 
     result: receives the notices about the files, and the position reached in each run. Each attempt of a task writes into a folder of its own; only
     the files of the attempt that Spark accepts are moved. Raises StoreError if this process cannot see the files that a task wrote: the task may have

@@ -39,7 +39,7 @@ class WriteResult(NamedTuple):
 
 
 class _Part:
-    """An open Parquet file, and the batches that are collected until they fill a row group."""
+    """An open Parquet file of a table, and the Arrow batches that are collected for it until they fill a row group."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,9 +97,9 @@ class _Parts:
 
 
 def write_run(run: Run, folder: Path, note: Callable[[int], None] = lambda _: None) -> tuple[list[Notice], str | None]:
-    """Write the new part of a run (a recording) into `folder`. Returns (notices about its files, position reached as JSON).
+    """Write the part of a run (a recording) that the tables lack into `folder`. Returns (notices about its files, position reached as JSON).
 
-    The position is None if the next job cannot continue there. note: called from time to time with the number of bytes read.
+    The position is None if the next job must read the run from its start again. note: called from time to time with the number of bytes read.
     """
     notices: list[Notice] = []
     place = None

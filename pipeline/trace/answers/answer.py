@@ -53,7 +53,8 @@ def _with_plain_names(query: str) -> str:
 class Query(NamedTuple):
     """A query of the report, whose result is shown as one table.
 
-    make: SQL with table names in braces, for `Tables.sql`, or a function that returns the rows.
+    name: identifies the query in its section. about: the caption of the table. make: SQL with table names in braces, for `Tables.sql`, or a function
+    that returns the rows.
     """
 
     name: str

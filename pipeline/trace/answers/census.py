@@ -55,10 +55,10 @@ def verdicts(tables: Tables) -> DataFrame:
 
     The verdict compares the newest version of each API that the client used with the versions that the release accepts:
 
-    - Newest version within these versions: the client works.
-    - Newest version above these versions: a client that sends ApiVersions uses older versions; any other client breaks.
-    - Newest version below these versions: the client breaks. But if the recorded broker offered no newer version, the verdict is "not known": the
-      client may support a newer version.
+    - The newest version is one of these versions: the client works.
+    - The newest version is above these versions: a client that sends ApiVersions uses older versions; any other client breaks.
+    - The newest version is below these versions: the client breaks. But if the recorded broker offered no newer version, the verdict is "not known":
+      the client may support a newer version.
     - The release lacks the API: a client that does not send ApiVersions breaks. For a client that sends ApiVersions, the verdict is "misses an API",
       because it is unknown how the client reacts.
 

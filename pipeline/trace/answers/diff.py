@@ -10,7 +10,10 @@ from kafkaproto.pipeline.trace.answers.answer import FAMILY, GIVEN_UP, Answer, Q
 MIN_REQUESTS = 30
 """The number of requests that each run (recording) needs before sizes and times are compared."""
 COUNTS_DIFFER, TIMES_DIFFER, SIZES_DIFFER = 1.25, 1.5, 1.25
-"""A difference between two runs is reported if the larger count, time or size is at least this many times the smaller one."""
+"""Three factors, for counts, times and sizes, from which on a difference between two runs (recordings) is reported.
+
+The larger count, time or size must be at least this many times the smaller one.
+"""
 MIN_DIFFERENCE_MS = 1.0
 """The smallest difference of times that is reported, in ms. Smaller differences are noise."""
 

@@ -7,7 +7,7 @@ from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 NAMES = "names AS (SELECT run, conn, min(client_id) AS client_id FROM {requests} GROUP BY run, conn)"
 """SQL: a CTE `names` with the client id of each connection, in the columns run, conn and client_id.
 
-It has few rows: a join with it is cheaper than one with the large table of requests.
+A join with this small CTE is cheaper than a join with the large table of requests.
 """
 
 PRODUCED = f"""

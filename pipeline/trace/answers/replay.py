@@ -132,8 +132,8 @@ class Replay:
     def _charge(self, connection: _Connection, request: Request, due_ms: int) -> Iterator[Wait]:
         """Charge the bytes of a request to the quota of the replay, and yield the throttle time of each attempt, 0 ms if it is not throttled.
 
-        A produce request has one attempt. A throttled fetch is attempted again when its connection is unmuted. But a fetch that was throttled in
-        the recording, too, has only one attempt here: its repetition is the next recorded request of the connection.
+        A produce request has one attempt. A throttled fetch is attempted again when its connection is unmuted. But a fetch that was also throttled in
+        the recording has only one attempt in the replay: the client repeated it, so its repetition is the next recorded request of the connection.
 
         due_ms: when the bytes of the first attempt are charged, on the clock of the replay.
         """

@@ -115,7 +115,7 @@ DDL = (
 
 
 class _Plan:
-    """The replay of one client's requests under one what-if quota, which also counts the requests and throttles and sums up the throttle times.
+    """The replay of one client's requests under one what-if quota, which counts requests and throttles and sums up the throttle times.
 
     Each repetition of a throttled fetch counts as a further request.
     """

@@ -13,7 +13,10 @@ NS_PER_MS = 1_000_000
 SLACK_MS = 1000
 """The time in ms by which a fetch response may be late after `max_wait_ms`, because the machine may be busy."""
 EARLY_MS = 5
-"""The time in ms by which a measured wait may be shorter than `max_wait_ms`: timers count whole milliseconds, and may use another clock."""
+"""The time in ms by which a measured wait may be shorter than `max_wait_ms`.
+
+Timers count whole milliseconds, and may use another clock than the one that measured the wait.
+"""
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
@@ -25,7 +28,10 @@ ANY_SESSION_FETCH = "-1L"
 - Each partition in a response has two rows for the join: one with the sequence number of its fetch as `step`, and one with this value.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
-"""SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""
+"""SQL: true for a response with the correlation id of another request.
+
+The pattern also matches the text that earlier versions of this program wrote into their tables.
+"""
 
 
 def in_order(tables: Tables) -> DataFrame:

@@ -1,7 +1,7 @@
 """Rules of consumer groups: generations and epochs, owners of partitions, and commits of members that are no longer in the group.
 
-All rules but one use only requests and responses, so these rules also apply to a Kafka broker behind the proxy. Such a trace does not show when a
-session times out inside the broker, so no rule may depend on the timeout. A deleted or empty group starts again at generation or epoch 1.
+All rules but `recorded_epochs` use only requests and responses, so they also apply to a Kafka broker behind the proxy. Such a trace does not show
+when a session times out inside the broker, so no rule may depend on the timeout. A deleted or empty group starts again at generation or epoch 1.
 """
 
 from __future__ import annotations

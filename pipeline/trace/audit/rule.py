@@ -1,4 +1,4 @@
-"""A rule, its outcome, and the tables that it queries. A rule that checked nothing is "not exercised", never "holds".
+"""A rule, its outcome, and the tables that it queries. If a rule found nothing to check, its verdict is "not exercised", never "holds".
 
 This module does not depend on any particular rule.
 """
@@ -239,7 +239,7 @@ LONGEST_EXCHANGE_NS = 30_000_000_000
 In `GAPS`, the time in which entries may be missing ends this much later for a proxy or a capture. For a capture, it also starts this much earlier.
 """
 MAX_GAPS = 256
-"""The largest number of gaps (times in which entries may be missing) of a run (a recording). If there are more, neighbouring gaps are merged."""
+"""The maximum number of gaps (times in which entries may be missing) that are kept for a run (a recording). Of more gaps, neighbours are merged."""
 GAPS = f"""
     WITH counted AS (
         SELECT run, seq, coalesce(handled_ns, received_ns) AS at_ns FROM {{requests}}
@@ -278,8 +278,8 @@ GAPS = f"""
 
 - Trace of a broker: the entries (requests, events and changes of log offsets) have numbers in the order in which they begin. If a number is missing,
   its entry began between the entries with the next lower and the next higher number.
-- Trace of a proxy: the same, but the entry may have begun up to `LONGEST_EXCHANGE_NS` later. A proxy learns of a change of topics, brokers or quotas
-  only from the response to a request, and this response may come that much later.
+- Trace of a proxy: as in the trace of a broker, but the missing entry may have begun up to `LONGEST_EXCHANGE_NS` later. A proxy learns of a change of
+  topics, brokers or quotas only from the response to a request, and this response may come that much later than the change.
 - Capture: the numbers of entries do not show that an entry is missing; only events about lost packets do. Entries may be missing from
   `LONGEST_EXCHANGE_NS` before such an event until `LONGEST_EXCHANGE_NS` after it.
 """
@@ -326,7 +326,7 @@ DERIVED = {
     "consumed": CONSUMED,
     "topic_names": TOPIC_NAMES,
 }
-"""Maps the name of a derived table to the SQL that computes the table, written for `Tables.sql`."""
+"""Maps the name of a derived table to the SQL that computes the table. In this SQL, names of tables are in braces, as `Tables.sql` requires."""
 
 
 class Rule(NamedTuple):

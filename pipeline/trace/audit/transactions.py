@@ -151,7 +151,7 @@ def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
 
     - run (the recording), seq, topic, partition, last_stable_offset, high_watermark: from `checks`.
     - producer_id: producer id of the transaction. first_offset: base offset of its last known batch below `last_stable_offset`. Both are null if no
-      transaction has a known batch there.
+      transaction has a known batch below `last_stable_offset`.
     - broken: true (a fault) if the transaction does not end below `high_watermark`; null (undecided) if missing entries may explain this.
     - excess: `last_stable_offset` minus `first_offset`.
     """

@@ -51,11 +51,15 @@ MAX_LABEL_LENGTH = 44
 
 
 class Drawing:
-    """A figure: `with Drawing(name, height) as (axes, render)`, where `render()` returns the SVG.
+    """A figure of the report: `with Drawing(name, height) as (axes, render)`, where `render()` returns the SVG.
 
-    A figure has one or more panels, one above the other; `axes` are the axes of the top panel. name: name of the figure. height: height of the whole
-    figure in inches. Three arguments choose the panels: panels (number of panels, with equal heights), below (makes two panels, and is the lower
-    panel's share of the height, 0 to 1), heights (relative height of each panel). `below` overrides `panels`, and `heights` overrides both.
+    A figure has one or more panels, one above the other; `axes` are the axes of the top panel.
+
+    - name: name of the figure.
+    - height: height of the whole figure in inches.
+    - panels: number of panels, with equal heights.
+    - below: makes two panels, and is the lower panel's share of the height, 0 to 1. Overrides `panels`.
+    - heights: relative height of each panel. Overrides `panels` and `below`.
     """
 
     def __init__(

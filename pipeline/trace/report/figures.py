@@ -19,7 +19,7 @@ Row = dict[str, Any]
 Rows = Sequence[Row]
 
 MIN_RATE = 1000
-"""In the chart of `rates`, the axis of bytes per second is linear and without labels between 0 and this rate, and logarithmic above."""
+"""In the chart that `rates` draws, the axis of bytes per second is linear and without labels up to this rate, and logarithmic above it."""
 
 
 def swim_lanes(rows: Rows) -> str | None:

@@ -74,7 +74,7 @@ ANSWERS: tuple[Answer, ...] = tuple(
 )
 PAGE = "report.html"
 SMALL_RUN_REQUESTS = 200_000
-"""The maximum number of requests of a small run (recording), for which planning and compiling a query takes longer than running it."""
+"""The maximum number of requests of a small run (recording), for which Spark needs more time to plan and compile a query than to run it."""
 FAST_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
@@ -99,7 +99,7 @@ class ReportOptions(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What `make` returns about the report page that it has written.
+    """A report page that `make` has written, and the results of the audit rules.
 
     path: path of the page. run: name of the run (recording) on the page. outcomes: results of the rules for that run. notes: problems of the trace.
     others: maps the name of each other run of the trace to the results of the rules that had anything to check in it. The dict is empty if the user
