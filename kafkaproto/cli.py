@@ -66,7 +66,7 @@ COMMANDS_OF_EXTRAS = {
     **{command: OfExtra("spark", module, f"{_PIPELINE}.options") for command, module in _SPARK_MODULES.items()},
 }
 MISSING_EXTRA = 3
-"""The exit status of a command that needs packages of an extra that is not installed."""
+"""The exit status of a command that needs packages of an extra (an optional group of packages) that is not installed."""
 COMMANDS = ("broker", "settings", "health", "proxy", *CODEC_COMMANDS, "trace", *COMMANDS_OF_EXTRAS)
 HELP = ("-h", "--help")
 

@@ -27,7 +27,7 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """Return the partition for a key in a topic that has `partitions` partitions."""
+    """Return the partition that Kafka's producers choose for a record's key in a topic that has `partitions` partitions."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 

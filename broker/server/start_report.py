@@ -35,7 +35,7 @@ DEFAULT = -1
 
 
 class TopicOption(NamedTuple):
-    """A value of `--topic`. partitions, replicas: DEFAULT if not given."""
+    """A parsed value of the option `--topic`. partitions, replicas: the two numbers; `DEFAULT` (-1) if the value does not give them."""
 
     name: str
     partitions: int = DEFAULT

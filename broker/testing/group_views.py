@@ -77,7 +77,7 @@ class GroupSeen(NamedTuple):
     members: tuple[MemberSeen, ...]
     """The members, in the order in which they joined."""
     group_type: str = CLASSIC
-    """"classic", or "consumer" for the new protocol (KIP-848)."""
+    """The type of the group: "classic", or "consumer" for a group of the new protocol (KIP-848)."""
     epoch: int = 0
     """The generation of a classic group, or the group epoch (KIP-848). It grows with each rebalance."""
     assignment_epoch: int = 0

@@ -56,7 +56,7 @@ class ForeignConnection(SocketConnection):
 
 
 class Foreign(WallClock):
-    """A cluster that the suite did not start. Only the addresses of its brokers are known."""
+    """A cluster that the conformance suite did not start. Only the addresses of its brokers are known."""
 
     takes_settings = True
     """Whether the brokers can be started with settings. If False, tests that require another settings profile than "default" are skipped."""

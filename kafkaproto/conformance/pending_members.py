@@ -15,7 +15,7 @@ from kafkaproto.messages.leave_group import LeaveGroupRequest
 
 PENDING, UNKNOWN_MEMBER = 79, 25
 Leave = Callable[[Group, str], None]
-"""A function that removes a member from a group. The string is the member id."""
+"""A function that removes a member from a group. Its arguments are the group and the member id."""
 
 
 def leave_with_v2(group: Group, member_id: str) -> None:

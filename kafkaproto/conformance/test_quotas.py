@@ -25,9 +25,9 @@ from kafkaproto.records.message_set import build_message_set
 PRODUCE, FETCH, PERCENT = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 USER, CLIENT = "user", "client-id"
 ANONYMOUS = "ANONYMOUS"
+"""The user of every client on a listener without authentication."""
 BEFORE_4 = pytest.mark.releases(before="4.0")
 """Marks a test or parameter for releases before Kafka 4, which does not serve Produce versions before 3 (KIP-896)."""
-"""The user of every client on a listener without authentication."""
 
 
 class Payer:

@@ -30,7 +30,7 @@ NO_ID, ID_OF_KAFKA = bytes(16), bytes(15) + b"\1"
 NONE, GZIP = 0, 1
 CLIENT_METRICS, SET, DELETE = 16, 0, 1
 APPLIES_WITHIN_MS = 500
-"""The time in ms that a broker may take to apply a changed subscription."""
+"""The time in ms that a broker may take to apply a changed client metrics subscription."""
 INTERVAL_MS = 1000
 DEFAULT_INTERVAL_MS = 300_000
 MAX_BYTES = 1024 * 1024

@@ -18,7 +18,7 @@ NOT_FOUND = 105
 
 
 class Misdirected(Producer):
-    """A producer that sends its requests to a broker that is not its coordinator."""
+    """A transactional producer that sends its requests to a broker that is not its transaction coordinator."""
 
     def __init__(self, producer: Producer) -> None:
         super().__init__(producer.subject, producer.id)
@@ -30,7 +30,7 @@ class Misdirected(Producer):
 
 
 class MisdirectedGroup(Group):
-    """A group whose requests go to a broker that is not its coordinator."""
+    """A consumer group whose requests go to a broker that is not its group coordinator."""
 
     def coordinator(self) -> int:
         return (super().coordinator() + 1) % len(self.subject.bootstrap)

@@ -1,4 +1,4 @@
-"""Tests of the assignor `uniform` of the new protocol (KIP-848): which member gets which partitions. Its rules differ before 4.0 and before 4.1."""
+"""Tests of the assignor `uniform` of the new protocol (KIP-848): which member gets which partitions. Its rules changed in Kafka 4.0 and 4.1."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the size in bytes of the whole batch, including the fields that the batch length does not count."""
+        """Return the size in bytes of the whole batch, including the base offset and the length field, which the batch length does not count."""
         return self.batch_length + PREFIX_BYTES
 
     @property

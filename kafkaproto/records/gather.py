@@ -44,7 +44,7 @@ class _Fields(NamedTuple):
 
 
 class _Unusual(Exception):
-    """Raised for unusual or damaged input: the caller falls back to the slower decoder in `kafkaproto.records.walk`."""
+    """Raised for records that are damaged, or that this module cannot decode. The caller then uses the slower decoder `kafkaproto.records.walk`."""
 
 
 def columns(

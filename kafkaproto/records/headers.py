@@ -30,7 +30,7 @@ Read: TypeAlias = Callable[[int, int], Buffer]
 """
 
 PREFIX_BYTES = 12
-"""The size in bytes of base offset and length, which the length field does not count."""
+"""The size in bytes of the first two fields of a batch, base offset and length. The value of the length field does not count them."""
 HEADER_BYTES = 61
 """The size in bytes of the header of a batch of magic 2."""
 MAGIC = 2

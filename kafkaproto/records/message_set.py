@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 PREFIX_BYTES = 12
-"""The size in bytes of the offset and size fields, which the size field does not count."""
+"""The size in bytes of the first two fields of a message, offset and size. The value of the size field does not count them."""
 COMPRESSION_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 SMALLEST_BYTES = {0: 14, 1: 22}
-"""Maps the magic to the smallest valid value of the size field: all fields, with key and value empty."""
+"""Maps the magic to the smallest valid value of the size field, which is that of a message with empty key and value."""
 
 _HEADER = struct.Struct(">qiIbb")
 _MAGIC_AT = 16

@@ -30,4 +30,4 @@ class NewRecord(NamedTuple):
     timestamp: int = 0
     """The timestamp in milliseconds since the epoch."""
     headers: Sequence[Header] = ()
-    """The headers as (name, value) pairs, in this order."""
+    """The headers as (name, value) pairs, in the order in which the record stores them."""

@@ -32,7 +32,7 @@ _ONE_HEAD_FLEXIBLE = uvarint(HEADER_BYTES + 1)
 _length_and_magic, _put_length = LENGTH_AND_MAGIC.unpack_from, _LENGTH.pack_into
 
 START_BYTES = 8
-"""The size in bytes of API key, version and correlation id, with which every request begins."""
+"""The size in bytes of the first three fields of every request: API key, version and correlation id."""
 
 
 class Cut(NamedTuple):

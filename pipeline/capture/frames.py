@@ -80,7 +80,7 @@ class Cutter:
     def __init__(self, finder: Finder, in_step: bool) -> None:
         self._finder = finder
         self.in_step = in_step
-        """True while it is known where frames begin and end, so that no frame is missed."""
+        """True while it is known where frames begin and end. False while the start of the next frame must be searched for."""
         self._bytes = bytearray()
         self._first_ns = 0
         self._skip = 0

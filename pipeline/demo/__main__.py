@@ -11,7 +11,7 @@ from kafkaproto.pipeline.demo.steps import STEPS, WITH_SPARK, run
 from kafkaproto.pipeline.session import ConnectorMissing
 
 MISSING_EXTRA = 3
-"""The exit status when a step needs packages of an extra that is not installed."""
+"""The exit status if a step needs packages of an extra (an optional group of packages) that is not installed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def extras(steps: Sequence[tuple[str, str]]) -> str:
-    """Return the extras that the steps need, as text for `pip install`. steps: (module, title) of each step."""
+    """Return the extras (optional groups of packages) that the demo's steps need, as text for `pip install`. steps: (module, title) of each step."""
     return "demo,spark" if any(module in WITH_SPARK for module, _ in steps) else "demo"
 
 

@@ -17,7 +17,7 @@ from kafkaproto.trace.format import TraceError
 from kafkaproto.trace.reading import Trace, files_of
 
 TIMES = ("wall_ms", "at_ns", "clock_ms")
-"""The fields of a header that say when the recording started."""
+"""The fields of a trace file's header with the start time of the recording, on three clocks."""
 
 
 class Notice(NamedTuple):

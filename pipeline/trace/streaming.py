@@ -36,7 +36,7 @@ POLL_INTERVAL_S = 0.2
 
 
 class TraceFolder(DataSource):
-    """The data source `kafkaproto_trace`, with option `path`: one row for each range of bytes by which a file of a trace has grown."""
+    """The Spark data source `kafkaproto_trace`, with option `path`: one row for each range of bytes by which a file of a trace has grown."""
 
     @classmethod
     def name(cls) -> str:

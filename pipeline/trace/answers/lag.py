@@ -8,7 +8,7 @@ from kafkaproto.pipeline.trace.answers.groups import STARTS
 INTERVALS = 100
 """The report's chart of lag over time divides the trace into this number of intervals of equal length."""
 MAX_PARTITIONS = 500
-"""The report's chart of lag over time adds up the lags of at most this number of partitions of a group, which have the most commits."""
+"""The report's chart of lag over time adds up the lags of at most this number of partitions of a group: those with the most commits."""
 
 POSITIONS = f"""
     {STARTS}, commits AS (

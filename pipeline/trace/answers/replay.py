@@ -57,7 +57,10 @@ class _Connection:
     def __init__(self) -> None:
         self.pending: deque[Request] = deque()
         self.free_ms = 0
-        """The time in ms, in the replay, at which the connection is unmuted and may send again. `was_free_ms` is the same time in the recording."""
+        """The time in ms, in the replay, at which the connection is unmuted and may send again.
+
+        `was_free_ms` is the time at which it was unmuted in the recording.
+        """
         self.was_free_ms: int | None = None
         self.served = False
         """True if the replay must skip the next recorded request: a repetition of a fetch whose records the replay has already sent.

@@ -23,7 +23,7 @@ Tables = Mapping[tuple[str, str], Result]
 """The tables to show: maps (name of a section of the report, name of a query in it) to the result of the query."""
 SHOWN_ROWS = 40
 OPEN_ROWS = 12
-"""Tables of at most this many rows are expanded when the page opens."""
+"""On the report page, tables of at most this many rows are expanded at first; larger tables are collapsed."""
 
 SMALL_PRINT = (
     ("Clock", "Durations use the recorder's monotonic clock; times are seconds since the first request of the trace."),
