@@ -33,7 +33,7 @@ CONNECTOR, OURS = "kafka", "kafka_py"
 
 
 class Cell(NamedTuple):
-    """One measurement: its name, the number of records per batch in the topics, and the options of the Spark source that reads them."""
+    """A measurement: its name, the number of records per batch in the topics that are read, and the options of the Spark source."""
 
     name: str
     batch_records: int

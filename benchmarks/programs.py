@@ -102,6 +102,6 @@ class Program:
         return total
 
     def pin(self, cores: set[int]) -> None:
-        """Restrict all threads of the process to these cores."""
+        """Restrict all threads of the process to the CPU cores with the numbers `cores`."""
         for task in Path(f"/proc/{self.pid}/task").iterdir():
             os.sched_setaffinity(int(task.name), cores)

@@ -152,7 +152,11 @@ def cells() -> list[Cell]:
 
 
 def cells_on_disk() -> list[Cell]:
-    """Return the measurements of the shorter benchmark with all records on disk. There, the server of `benchmarks.floor` writes files, too."""
+    """Return the measurements of `race_on_disk`: five of the measurements of `cells`, with all records on disk.
+
+    Each is also measured by `benchmarks.race` with records in memory. Here, this broker and the minimal server (`benchmarks.floor`) keep all records
+    in files, and only these two are compared.
+    """
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5}),
@@ -163,7 +167,7 @@ def cells_on_disk() -> list[Cell]:
 
 
 THREE = [Cell("produce, 16 KB batches, three replicas, acks=all", produced_to_three, {KAFKA: AHEAD})]
-"""The measurements that need three brokers."""
+"""The measurements of the benchmark `benchmarks.race` that need three brokers."""
 
 
 def seconds_to_first_line(command: list[str]) -> float:
@@ -270,7 +274,7 @@ def race(rounds: int, alone: bool) -> list[Program]:
 
 
 def race_on_disk(rounds: int) -> list[Program]:
-    """Run the benchmark `benchmarks.race` with all records on disk, against the minimal asyncio server (`benchmarks.floor`), which writes files, too.
+    """Compare this broker with the minimal asyncio server (`benchmarks.floor`), while both keep all records in files.
 
     rounds: how often each measurement is repeated. Returns both programs with their results, the broker first.
     """

@@ -66,5 +66,5 @@ def limitation(text: str) -> str:
 
 
 def markers(key: str) -> tuple[str, str]:
-    """Return the two marker lines that enclose the section `key`."""
+    """Return the two marker lines around a section of docs/benchmarks.md: `<!-- key -->` and `<!-- /key -->`, with `key` filled in."""
     return f"<!-- {key} -->", f"<!-- /{key} -->"

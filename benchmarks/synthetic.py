@@ -1,7 +1,8 @@
 """Synthetic traces of any size from a seed: produces, fetches and heartbeats of many connections, one of which has half of all traffic.
 
 The codec encodes each kind of frame once. Then only values in the frame are replaced, so that ten million requests take minutes. The traffic is
-consistent: offsets and times increase, and consumers read the batches in order. The rules of the audit have something to check, and none is broken.
+consistent: offsets and times increase, and consumers read the batches in order. The rules of the pipeline's audit have something to check, and none
+is broken.
 """
 
 from __future__ import annotations

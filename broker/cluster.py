@@ -116,7 +116,7 @@ class Cluster:
         self.budget = MemoryBudget(memory_bytes)
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self.persistence: ClusterPersistence | None = None
-        """The data directory; None if the cluster persists nothing."""
+        """The object that persists the cluster in its data directory; None if the cluster has no data directory."""
         if data_dir is None:
             self._begin(brokers, cluster_id, self.rng, journal_topic)
             return
@@ -201,7 +201,7 @@ class Cluster:
         return (partition for node in self.nodes if node.running for partition in node.replicas.partitions.values())
 
     def set_listeners(self, broker_id: int, listeners: Mapping[str, tuple[str, int]]) -> None:
-        """Set the addresses that Metadata reports for a broker, by listener name."""
+        """Set the addresses that Metadata reports for a broker. listeners: maps listener names to the advertised (host, port)."""
         node = self.nodes[broker_id]
         self.controller.set_broker(BrokerState(broker_id, node.config["broker.rack"], dict(listeners), node.running))
 

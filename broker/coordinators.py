@@ -102,7 +102,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
 
 
 def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupSettings:
-    """Return one broker's settings of the new group protocol (KIP-848). For a release before 3.7, which lacks these settings, return the defaults."""
+    """Return one broker's settings of the new group protocol (KIP-848); before release 3.7, which lacks these settings, their defaults."""
     get, known = shared.config.for_broker(broker_id), shared.config.definitions.broker
     if "group.consumer.assignors" not in known:
         return ConsumerGroupSettings()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkaproto.error_codes import ErrorCode
 
 LONGEST_MESSAGE = 1000
-"""The maximum length of an error message, in characters. Messages quote text from clients. This text may be as long as a wire string."""
+"""The maximum length of an error message, in characters. Messages quote text from clients, which may be as long as a string in a request."""
 NOT_HOSTED = "This server does not host this topic-partition."
 """Kafka's error message for UNKNOWN_TOPIC_OR_PARTITION (3)."""
 MALFORMED = (

@@ -244,7 +244,7 @@ class Node:
 
     @cached_property
     def groups(self) -> GroupCoordinator:
-        """Return the group coordinator of this broker."""
+        """Return the group coordinator of this broker, created on first use."""
         return self._new_groups()
 
     @property

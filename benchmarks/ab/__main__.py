@@ -125,7 +125,8 @@ def needs_valgrind(plan: Plan) -> bool:
 def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instructions.Count]]) -> list[Result]:
     """Call `count` for the other commit (`base`) and the working tree (`now`) in parallel, and return a `Result` for each measurement.
 
-    count: returns the number of instructions by name of the measurement. The machine's load does not affect the number of instructions.
+    count: a function that takes one side of the comparison, and returns its instruction counts by name of the measurement. The machine's load does
+    not affect the number of instructions.
     """
     with ThreadPoolExecutor(2) as pool:
         counts_base, counts_now = pool.map(count, (base, now))

@@ -90,7 +90,7 @@ def of_start(side: Side) -> dict[str, Count]:
 def read_parts(folder: Path) -> dict[tuple[int, int], int]:
     """Return the number of instructions in each part of each process, by (process id, part number).
 
-    folder: has the files `callgrind.*` that callgrind wrote. A part of a process ends when callgrind dumps its counters.
+    folder: has the files `callgrind.*` that callgrind wrote. Callgrind writes a file, which is one part, each time it dumps its counters.
     """
     parts = {}
     for path in folder.iterdir():

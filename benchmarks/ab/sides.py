@@ -25,7 +25,10 @@ CACHE = ROOT / ".cache" / "ab"
 BASE, NOW = "base", "now"
 COMMIT_LENGTH = 40
 LINKED = ("kafkaproto", "broker", "pipeline", "kafkaproto_cli.py")
-"""The files and folders of a checkout that a broker needs. The last file exists only in commits from before kafkaproto/cli.py was added."""
+"""The files and folders of a checkout that a broker needs. The folder of a side may consist of links to them.
+
+The last file exists only in commits from before kafkaproto/cli.py was added.
+"""
 
 
 class SideError(Exception):
@@ -35,8 +38,8 @@ class SideError(Exception):
 class Side(NamedTuple):
     """A side of a comparison: the other commit, or the working tree.
 
-    name: BASE or NOW. folder: a checkout, or a folder with links to the files of a checkout. python: the interpreter of the side's virtual
-    environment.
+    name: "base" for the other commit, "now" for the working tree. folder: a checkout, or a folder with links to the files of a checkout. python: the
+    interpreter of the side's virtual environment.
     """
 
     name: str

@@ -15,7 +15,10 @@ from importlib.util import find_spec
 from typing import TextIO
 
 MODULES = ("kafkaproto.broker", "broker")
-"""The modules that may contain the broker, the newest first."""
+"""The packages in which a commit may contain the broker: `kafkaproto.broker` in newer commits, `broker` in older ones.
+
+The program starts the first of these packages that exists in the measured commit.
+"""
 POSTPONED_S = 0.5
 """The time in seconds for which the process goes on after the broker has reported that it is ready.
 
@@ -24,7 +27,7 @@ In this time, the broker does the work that it postpones at its start, so that t
 
 
 def marker() -> None:
-    """Call the libc function (`getpriority`) at which callgrind dumps and resets its counters. No other code here calls this function."""
+    """Call the libc function (`getpriority`) at which callgrind dumps and resets its counters. Nothing else in the process calls it."""
     os.getpriority(os.PRIO_PROCESS, 0)
 
 

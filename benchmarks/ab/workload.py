@@ -39,7 +39,7 @@ THROTTLE_MS = 30_000
 """The time in ms by which the virtual clock advances to unmute all connections. No throttle time in a measurement is longer."""
 SESSION_PARTITIONS = 100
 TIMESTAMP_MS = 1_700_000_000_000
-"""The time in ms since the epoch at which a `ManualClock` starts."""
+"""The time, in ms since the epoch, at which the virtual clock (`ManualClock`) of a measurement starts."""
 
 HOMES = {
     "VirtualCluster": ("kafkaproto.broker.testing.memory", "broker.testing.memory"),
@@ -49,7 +49,10 @@ HOMES = {
     "NewRecord": ("kafkaproto.records.batch",),
     "build_batch": ("kafkaproto.records.batch",),
 }
-"""Maps the name of an object to the modules in which the object may be, the newest first. A commit that moves an object adds the new module here."""
+"""Maps the name of an object to the modules that define it, one module for the newest commits and others for older commits.
+
+The module of the newest commits comes first. A commit that moves an object adds the new module to this dict.
+"""
 
 
 class WorkloadError(Exception):
@@ -297,9 +300,9 @@ def produce_row(
 ) -> Callable[[], Work]:
     """Return a function that prepares a measurement of produce requests.
 
-    The function creates a cluster with a topic of one partition; the requests go to the leader of this partition. value_bytes: size of the one
-    record value in each request. quota: in bytes per second; None for no quota. recorded: whether to record all traffic. brokers: number of brokers;
-    if it is above 1, acks is -1.
+    The function creates a cluster with a topic of one partition; the requests go to the leader of this partition. value_bytes: size of the one record
+    value in each request. quota: in bytes per second; None for no quota. recorded: whether to record all traffic. brokers: number of brokers; acks is
+    1 for one broker, otherwise -1.
     """
 
     def prepare() -> Work:
@@ -527,7 +530,7 @@ def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> 
 
 
 def marker() -> None:
-    """Call the libc function (`getpriority`) at which callgrind dumps and resets its counters. No other code here calls this function."""
+    """Call the libc function (`getpriority`) at which callgrind dumps and resets its counters. Nothing else in the process calls it."""
     os.getpriority(os.PRIO_PROCESS, 0)
 
 

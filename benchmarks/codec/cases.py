@@ -1,6 +1,6 @@
 """The cases of the codec benchmark (messages and kinds of work with records), and the required ratios of other codecs' times to this codec's time.
 
-A case runs in a process of its own, in which all codecs alternate. This module does not depend on the names of other codecs.
+A case runs in a process of its own, in which all codecs alternate.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def api_versions() -> ApiVersionsResponse:
 A_THOUSAND_STRUCTS, WITH_RECORDS, SMALL = 0.5, 1.0, None
 """The minimum ratio of kio's decoding time to this codec's, for three kinds of messages; None for no minimum.
 
-The kinds are messages with a thousand structs or more, messages with records, and small messages.
+The three values are for messages with a thousand structs or more, for messages with records, and for small messages.
 """
 MIN_ENCODE_RATIO = 2.0
 """The benchmark's requirement for encoding a message: kio's time divided by this codec's time must be at least this number."""

@@ -51,7 +51,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Cell:
-    """The ratios of one benchmark case and kind of work.
+    """The measured ratios of one benchmark case and kind of work: a row of a table in docs/benchmarks.md.
 
     title: title of the case. kind: kind of work, such as "decode". ratios: maps the name of each other codec to its time, divided by the time of this
     project's codec.

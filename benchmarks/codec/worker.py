@@ -31,7 +31,8 @@ def works_of(case: Case) -> dict[str, dict[str, Work]]:
 def measure(works: dict[str, Work], rounds: int, round_seconds: float) -> dict[str, list[float]]:
     """Return the seconds per call of each codec in each round. works: maps the name of a codec to the function to time.
 
-    The garbage collector is on, but ignores the objects that exist before the first round (`gc.freeze`).
+    round_seconds: approximately how long each codec is timed in a round. The garbage collector is on, but ignores the objects that exist before the
+    first round (`gc.freeze`).
     """
     calls = {name: calibrate(work, round_seconds) for name, work in works.items()}
     seconds_by_codec: dict[str, list[float]] = {name: [] for name in works}

@@ -24,7 +24,7 @@ _KEY_STORE = re.compile(r"ssl\.(keystore\.|truststore\.|key\.password)")
 _CONNECTION_LIMITS = ("max.connections", "max.connection.creation.rate")
 _NETWORK_THREADS = "num.network.threads"
 _LISTENER_SETTINGS_OF_ALL = (*_CONNECTION_LIMITS, _NETWORK_THREADS)
-"""Settings of a listener that can be set for all brokers (`DynamicBrokerConfig.ClusterLevelListenerConfigs`)."""
+"""Listener settings that can be changed at run time for all brokers together (`DynamicBrokerConfig.ClusterLevelListenerConfigs`)."""
 _ADVERTISED, _PROTOCOLS = "advertised.listeners", "listener.security.protocol.map"
 
 

@@ -32,7 +32,7 @@ ALL_BROKERS = -1
 
 
 class SubscriptionName(NamedTuple):
-    """The name of a subscription to client metrics, as the owner of settings."""
+    """The name of a subscription to client metrics, as the owner of settings. A plain string as owner is a group id instead."""
 
     name: str
 
@@ -160,7 +160,10 @@ class ClusterConfig:
             self.dynamic_all[MIN_INSYNC_REPLICAS] = self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)
 
     def restore_eligible_leader_replicas(self, is_enabled: bool) -> None:
-        """Enable or disable eligible leader replicas as they were before a restart. Call it before the persisted dynamic settings are restored."""
+        """Enable or disable eligible leader replicas as before the restart. is_enabled: the value before the restart.
+
+        Call it before the persisted dynamic settings are restored.
+        """
         self.has_eligible_leader_replicas = is_enabled
         if not is_enabled:
             self.dynamic_all.pop(MIN_INSYNC_REPLICAS, None)
@@ -255,7 +258,11 @@ class ClusterConfig:
         return None
 
     def topic_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
-        """Return the typed value of a topic setting: the value in `overrides`, which the topic sets itself, otherwise the value of the broker."""
+        """Return the typed value of a topic setting: the value in `overrides`, otherwise that of the broker's equivalent setting.
+
+        overrides: the settings that the topic sets itself, as text. A topic setting without an equivalent broker setting, or one that the emulated
+        release does not have, has its default.
+        """
         setting = self.definitions.topic.get(name)
         if setting is None:
             return self.definitions.other.topic[name].default  # this release does not have the setting

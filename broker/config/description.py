@@ -109,7 +109,7 @@ def _is_read_only(setting: Setting) -> bool:
 
 
 def _is_replaced(config: ClusterConfig, broker_id: int, name: str) -> bool:
-    """Return whether a setting in minutes or hours has no effect because the equivalent setting in milliseconds is set (`overrideProps`)."""
+    """Return whether a setting in minutes or hours has no effect because the same time is set in ms at run time (`overrideProps`)."""
     finer = config.definitions.finer.get(name)
     return finer is not None and (finer in config.dynamic_all or finer in config.dynamic_broker.get(broker_id, {}))
 

@@ -172,9 +172,10 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
 
 
 def is_forwarded(node: ConfiguredBroker, resource_type: int) -> bool:
-    """Return whether Kafka's controller, not the broker that gets the request, checks and makes changes to resources of this type.
+    """Return whether changes to the settings of this resource type are sent to the controller, which checks and applies them.
 
-    The result is True for topics. In releases where groups and subscriptions to client metrics have settings, it is True for these, too.
+    Otherwise the broker that gets the request applies them itself. The result is True for topics, and for groups and subscriptions to client metrics
+    in releases in which these have settings.
     """
     config = node.cluster.config
     return (
@@ -230,9 +231,9 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
 
 
 def check_changes(changes: Sequence[Change]) -> None:
-    """Check that no setting is named twice, and that only deletions have the value null. Kafka checks this before it looks at the resource.
+    """Check that no setting is named twice, and that only deletions have the value null. Raises KafkaError INVALID_REQUEST (42).
 
-    Raises KafkaError INVALID_REQUEST (42).
+    changes: the operations of a request on one resource, such as a topic. Kafka makes these checks before it looks at the resource.
     """
     if len({change.name for change in changes}) < len(changes):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")

@@ -30,7 +30,7 @@ class GroupResource:
         return self._cluster.config.groups.get(self._group_id, {})
 
     def setting(self, name: str) -> Setting:
-        """Return a definition of the setting `name` that accepts any text: the value is not checked here.
+        """Return a definition of the setting `name` that accepts any text: this method does not check the value.
 
         Kafka checks all settings of a group together, after all changes of a request. The definition has the type string, because no setting of a
         group is a list.

@@ -70,7 +70,7 @@ def _check_text(setting: Setting, value: str, strict_kip: bool) -> None:
 def _is_among(item: str, setting: Setting) -> bool:
     """Return whether an item is one of the setting's allowed values.
 
-    An allowed value written `prefix:+` stands for the prefix followed by a duration.
+    An allowed value with the form `prefix:+` stands for the prefix, a colon and any duration.
     """
     values = setting.values
     if setting.versions:

@@ -68,7 +68,7 @@ def for_client(
 
 
 def _converted(data: bytes, magic: int, offset: int) -> bytes:
-    """Return the record batches in `data` with records from `offset` on, with batches of a newer format than `magic` converted to it (F-35).
+    """Return the record batches in `data` that have records from `offset` on. Batches of a newer format are converted to `magic` (F-35).
 
     The result has the size of `data`: longer results are cut off, shorter ones padded. There are two exceptions. If the first converted batch alone
     is larger than `data`, the result is this whole batch. If no records are left to return, the result is a short padding.

@@ -33,7 +33,7 @@ def must_respond_now(
 
 
 class FetchCondition:
-    """The condition under which a waiting fetch gets its response: `min_bytes` are available, or no more data can arrive for the fetch."""
+    """The condition under which a waiting fetch gets its response: `min_bytes` are available, or waiting for more records is pointless."""
 
     __slots__ = ("_min_bytes", "_params", "_partitions", "_reader")
 

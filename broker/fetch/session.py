@@ -285,8 +285,8 @@ class SessionCache:
         """Apply a request to its fetch session, and return the context: an object with the methods for the further steps of this fetch.
 
         partitions: in the order of the request; a repeated partition gets the position of its first entry and the data of its last one (F-6).
-        forgotten: the keys of partitions to remove. uses_topic_ids: true from version 13 on. privileged: whether a follower sent the request. For
-        versions before 7, pass session id 0 and epoch -1.
+        forgotten: the keys of partitions to remove. uses_topic_ids: whether the request identifies topics by id (Fetch version 13 and later).
+        privileged: whether a follower sent the request. session_id, epoch: those of the request; 0 and -1 for Fetch versions before 7.
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != NO_SESSION:
@@ -297,7 +297,7 @@ class SessionCache:
         return self._continue(session_id, epoch, dict(partitions), forgotten, uses_topic_ids, now_ms)
 
     def close(self, session_id: int) -> None:
-        """Close a session, if it exists."""
+        """Remove the session with this id from the cache. Does nothing if there is no such session."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self._evictable_by_all.pop(session_id, None)
@@ -312,7 +312,11 @@ class SessionCache:
         now_ms: int,
         names: dict[Hashable, str],
     ) -> int:
-        """Create a session, for a follower if `privileged`. Returns its id, 0 if no slot can be freed (S-2, S-13). names: maps topic ids to names."""
+        """Create a session, for a follower if `privileged`. Returns its id, 0 if no slot can be freed (S-2, S-13).
+
+        partitions: the partitions of the session, by key. uses_topic_ids: whether the keys have topic ids instead of names. names: maps topic ids to
+        topic names.
+        """
         if len(self._sessions) >= self.slots and not self._evict_for(privileged, len(partitions), now_ms):
             return NO_SESSION
         session = Session(self._unused_id(), privileged, uses_topic_ids, now_ms, partitions, now_ms, names=names)

@@ -38,7 +38,7 @@ class AllGroups:
         self._coordinators = coordinators
 
     def forget_topic(self, topic: str, now_ms: int) -> None:
-        """Delete the committed offsets of all groups for a deleted topic (GO-25)."""
+        """Delete the committed offsets that all groups have for `topic`, because the topic was deleted (GO-25)."""
         for coordinator in self._coordinators():
             coordinator.commits.forget_topic(topic, now_ms)
 

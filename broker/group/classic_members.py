@@ -78,9 +78,10 @@ class ClassicMembers:
         self._transitions.store(group.group_id, entries, now_ms, stored)
 
     def _check_joining(self, group: ConsumerGroup, request: JoinRequest) -> None:
-        """Check that the group is not full and that the member has a protocol in common with the other members.
+        """Check that the group is not full, and that the member offers a protocol that all members of the classic protocol support.
 
-        Raises KafkaError INCONSISTENT_GROUP_PROTOCOL (23) or GROUP_MAX_SIZE_REACHED (81).
+        Raises KafkaError GROUP_MAX_SIZE_REACHED (81) if a new member finds the group full, INCONSISTENT_GROUP_PROTOCOL (23) if there is no such
+        protocol.
         """
         is_known = request.member_id in group.members
         if not is_known and len(group.members) >= self._transitions.settings.max_size:

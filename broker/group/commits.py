@@ -238,7 +238,7 @@ class Commits:
         return {key: int(error) for key, error in results.items()}
 
     def forget_topic(self, topic: str, now_ms: int) -> None:
-        """Delete the committed offsets of all groups for a deleted topic (GO-25)."""
+        """Delete the committed offsets that the groups of this broker have for `topic`, because the topic was deleted (GO-25)."""
         for group in (*self._groups, *self._groups.forgotten):
             stored = (*group.offsets, *group.pending_offsets.partitions())
             keys = dict.fromkeys(key for key in stored if key[0] == topic)

@@ -1,7 +1,8 @@
 """The state of groups and offsets up to the high watermark: requests that only read see this state while later records are not replicated (GC-66).
 
-Kafka's coordinator in Java keeps the states since the high watermark in timeline collections. Here a second state follows the first one: each change
-that is loaded or written is queued, decoded, and is applied to the second state once it is replicated. A read therefore reads no records.
+Kafka's coordinator in Java keeps the states since the high watermark in timeline collections. This broker keeps two states of its groups instead. A
+change is applied to the newest state at once. It is also queued, decoded, and applied to the second state once it is replicated. A request that only
+reads uses the second state, and therefore reads no records of the log.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kafkaproto.broker.group.replay import Change, Loaded, apply, empty, end_tra
 from kafkaproto.broker.group.storage import GroupStorage
 
 MAX_QUEUED = 32
-"""How many changes are queued for a partition of `__consumer_offsets` before those that are replicated are applied."""
+"""The minimum length of a queue of changes at which its replicated changes are applied. Each partition of `__consumer_offsets` has such a queue."""
 
 
 @dataclass(slots=True)
@@ -25,8 +26,8 @@ class _Followed:
     """The replicated state of the groups of one partition of `__consumer_offsets`.
 
     replicated: their state up to the last change that was applied. queued: all later changes, in order. limit: the length of the queue at which the
-    replicated changes are applied without waiting for a read. Changes that are still not replicated then stay in the queue, and the new limit is
-    twice their number, so that the time for a change does not grow with the length of the queue.
+    replicated changes are applied, even if no request reads the state. Changes that are not replicated by then stay in the queue, and the limit
+    becomes twice their number, so that the time for adding a change does not grow with the length of the queue.
     """
 
     replicated: Loaded = field(default_factory=empty)
@@ -74,7 +75,7 @@ class CommittedGroups:
             end_transaction(self._replicated(index), [group_id], producer_id, committed=committed)
 
     def _add(self, index: int, change: Change) -> None:
-        """Queue a change that was just loaded or written. index: its partition of `__consumer_offsets`.
+        """Queue a change that was just loaded or written. index: the partition of `__consumer_offsets` that contains the change.
 
         Changes of partitions that are not loaded are ignored: if such a partition is loaded later, its changes are read then.
         """
@@ -87,7 +88,7 @@ class CommittedGroups:
             followed.limit = max(MAX_QUEUED, 2 * len(followed.queued))
 
     def is_behind(self, group_id: str) -> bool:
-        """Return whether requests that only read must not see the group's newest state, because its partition has unreplicated records."""
+        """Return whether requests that only read must not see the newest state of a group: its partition has unreplicated records."""
         return bool(self._partitions) and self._is_behind(self._storage.partition_of(group_id))
 
     def _is_behind(self, index: int) -> bool:

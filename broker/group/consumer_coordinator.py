@@ -270,7 +270,8 @@ class ConsumerCoordinator:
 def _is_steady(group: ConsumerGroup | None, request: ConsumerHeartbeat) -> bool:
     """Return whether a heartbeat neither adds a member nor changes a subscription.
 
-    True if the sender is already a member and keeps or repeats its subscription, and if it is unknown, because its heartbeat is then rejected.
+    True if the sender is a member that repeats its subscription or leaves it out. Also True for an unknown sender that does not join: its heartbeat
+    is rejected later. False if the group does not exist or the sender joins.
     """
     if group is None or request.member_epoch == JOINING:
         return False

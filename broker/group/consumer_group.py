@@ -50,7 +50,7 @@ class ResolvedRegex(NamedTuple):
 
 
 TIMERS = ("session_timer", "rebalance_timer", "join_timer", "sync_timer")
-"""The fields of a member that hold timers."""
+"""The names of the fields of `ConsumerMember` that hold timers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -114,9 +114,9 @@ class ConsumerGroup:
     regexes: dict[str, ResolvedRegex] = field(default_factory=dict)
     """Maps each regular expression that has been resolved (matched with the existing topics) to the result."""
     regexes_resolved_ms: int | None = None
-    """The time in ms at which the regular expressions were last matched with the existing topics; None before the first time."""
+    """The time in ms at which the regular expressions were last matched with the existing topics; None if they were never matched."""
     regexes_saw: frozenset[str] | None = None
-    """The names of all topics that existed when the regular expressions were last matched; None after loading the group, until they are matched."""
+    """The names of all topics that existed when the regular expressions were last matched; None until they are matched after loading the group."""
     regex_timer: Timer | None = None
     """The timer that matches the regular expressions with the existing topics; None if it is not set."""
     topics: dict[str, SubscribedTopic] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class ConsumerGroup:
     Empty if the group was loaded from the records of Kafka 4.1 or later, which contain only a hash of the topics.
     """
     metadata_hash: int = 0
-    """The hash of `topics` that is stored with the group's epoch, from Kafka 4.1 on. 0 in earlier releases, which store the topics instead (GO-8)."""
+    """The hash of `topics` that is stored with the group's epoch, from Kafka 4.1 on. 0 before 4.1: those releases store the topics (GO-8)."""
     has_topics_record: bool = False
     """Whether the offsets topic contains a record that lists the group's topics. From 4.1 on, brokers store a hash instead and delete this record."""
     seen_topics: Mapping[str, object] | None = None
@@ -146,9 +146,9 @@ class ConsumerGroup:
     get the given-up partitions.
     """
     fenced: set[str] = field(default_factory=set)
-    """The ids of removed members whose requests get FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until these members join again."""
+    """The ids of removed (fenced) members. Their requests get FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID until these members join again."""
     most_members: int = 0
-    """The largest number of members that the group had just before a removal. It determines the size of Kafka's hash table of members (GN-45)."""
+    """The largest number of members that the group had before a member was removed. It sets the size of Kafka's hash table of members (GN-45)."""
     unreconciled: set[str] = field(default_factory=set)
     """The ids of the members that have not reached their target assignment. The group is Stable only if there are no such members."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
@@ -167,7 +167,7 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING if self.unreconciled else ConsumerGroupState.STABLE
 
     def successor(self) -> ConsumerGroup:
-        """Return a new group with the same id and without members. It replaces this group, which is removed from memory.
+        """Return a new group with the same id and without members. The new group replaces this one, which is removed from memory.
 
         The new group shares the committed offsets and the pending offsets with this group.
         """
@@ -257,7 +257,7 @@ class ConsumerGroup:
         self.unreconciled.discard(member_id)
 
     def move(self, member: ConsumerMember, current: Current) -> None:
-        """Replace the current state of a member: its epoch, the partitions that it has, and those that it must still revoke.
+        """Replace the current state of a member: its epoch, the partitions that it may read, and those that it must still revoke.
 
         Partitions that the member keeps get its new epoch. Partitions that it no longer has lose their owner.
         """
@@ -267,7 +267,7 @@ class ConsumerGroup:
         self._note_progress(member)
 
     def set_target(self, targets: Mapping[str, Assignment], epoch: int) -> None:
-        """Set the target assignments of all members, and the epoch of these assignments."""
+        """Set the target assignments of all members, and the epoch of these assignments. targets: maps member ids to assignments."""
         self.targets = dict(targets)
         self.assignment_epoch = epoch
         self.unreconciled = {member.member_id for member in self.members.values() if not self._is_reconciled(member)}

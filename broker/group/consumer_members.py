@@ -57,8 +57,8 @@ class Membership:
     def find_leaving(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> ConsumerMember:
         """Return the member that leaves the group, for good or temporarily (GN-31).
 
-        Raises KafkaError UNKNOWN_MEMBER_ID (25) if the group has no member with the member id or instance id in the request. If the group has fenced
-        that member, the error is FENCED_MEMBER_EPOCH (110) instead. Raises FENCED_INSTANCE_ID (82) if another member has the instance id.
+        Raises KafkaError UNKNOWN_MEMBER_ID (25) if the group has no member with the member id or instance id in the request. If that member is in
+        `group.fenced`, the error is FENCED_MEMBER_EPOCH (110) instead. Raises FENCED_INSTANCE_ID (82) if another member has the instance id.
         """
         if request.instance_id is not None:
             holder = _holder(group, request.instance_id)
@@ -137,8 +137,8 @@ class Membership:
 
         The ids are compared only if the request contains both. No member is added. Raises KafkaError UNKNOWN_MEMBER_ID (25) if the request has a
         member id and no member has the instance id, or if the instance id belonged to a removed member. Raises FENCED_INSTANCE_ID (82) if a member
-        with another member id has the instance id. If the group has fenced the missing member, FENCED_MEMBER_EPOCH (110) is raised instead of
-        UNKNOWN_MEMBER_ID.
+        with another member id has the instance id. If the missing or removed member is in `group.fenced`, FENCED_MEMBER_EPOCH (110) is raised instead
+        of UNKNOWN_MEMBER_ID.
         """
         if request.group_instance_id is not None:
             holder = _holder(group, request.group_instance_id)
@@ -149,7 +149,7 @@ class Membership:
         """Return a member that uses the classic protocol (GN-56). instance_id: None for a dynamic member.
 
         Raises KafkaError UNKNOWN_MEMBER_ID (25) if there is no such member or the member uses the new protocol, and FENCED_INSTANCE_ID (82) if
-        another member has the instance id. If the group has fenced the missing static member, FENCED_MEMBER_EPOCH (110) is raised instead of
+        another member has the instance id. If the missing static member is in `group.fenced`, FENCED_MEMBER_EPOCH (110) is raised instead of
         UNKNOWN_MEMBER_ID.
         """
         if instance_id is None:
@@ -299,7 +299,7 @@ def _holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
     """Return the member to which the dict `group.static_ids` maps an instance id; None if the dict does not contain the id.
 
     As in Kafka, the dict keeps the old instance id of a member that has changed its instance id, even after the member is removed. For an id that the
-    dict maps to a removed member, KafkaError is raised: FENCED_MEMBER_EPOCH (110) if the group has fenced that member, otherwise UNKNOWN_MEMBER_ID
+    dict maps to a removed member, KafkaError is raised: FENCED_MEMBER_EPOCH (110) if that member is in `group.fenced`, otherwise UNKNOWN_MEMBER_ID
     (25) (GN-34).
     """
     member_id = group.static_ids.get(instance_id)

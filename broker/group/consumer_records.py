@@ -40,7 +40,7 @@ _VALUE_VERSION = 0
 
 
 def group_entry(group_id: str, epoch: int | None, metadata_hash: int = 0) -> Entry:
-    """Return the record of a group's epoch, or its tombstone if `epoch` is None. metadata_hash: the hash of the group's topics, from 4.1 on."""
+    """Return the record of a group's epoch, or the tombstone of this record if `epoch` is None. metadata_hash: the topics' hash, from 4.1 on."""
     value = None if epoch is None else ConsumerGroupMetadataValue(epoch, metadata_hash)
     return _entry(ConsumerGroupMetadataKey(group_id), _GROUP, value)
 
@@ -66,7 +66,7 @@ def topics_entry(group_id: str, topics: Mapping[str, SubscribedTopic] | None) ->
 
 
 def member_entry(group_id: str, member: ConsumerMember) -> Entry:
-    """Return the stored record of a member's subscription."""
+    """Return the record of a member's subscription."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -82,13 +82,13 @@ def member_entry(group_id: str, member: ConsumerMember) -> Entry:
 
 
 def assignment_epoch_entry(group_id: str, epoch: int | None) -> Entry:
-    """Return the record of the target assignment's epoch, or its tombstone if `epoch` is None."""
+    """Return the record of the epoch of a group's target assignment, or the tombstone of this record if `epoch` is None."""
     value = None if epoch is None else ConsumerGroupTargetAssignmentMetadataValue(epoch)
     return _entry(ConsumerGroupTargetAssignmentMetadataKey(group_id), _ASSIGNMENT_EPOCH, value)
 
 
 def target_entry(group_id: str, member_id: str, target: Assignment) -> Entry:
-    """Return the stored record of a member's target assignment."""
+    """Return the record of a member's target assignment."""
     listed = [target_value.TopicPartition(topic_id, sorted(indexes)) for topic_id, indexes in sorted(target.items())]
     value = target_value.ConsumerGroupTargetAssignmentMemberValue(listed)
     return _entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), _TARGET, value)
@@ -139,7 +139,7 @@ def group_tombstones(group: ConsumerGroup) -> list[Entry]:
 
 
 def apply(group: ConsumerGroup, key: Whole, value: Any) -> bool:
-    """Apply a stored record to a group that is being loaded (GO-11). Returns False if the record deletes the whole group, otherwise True.
+    """Apply a stored record to `group`, which is being loaded (GO-11). Returns False if the record deletes the whole group, otherwise True.
 
     key, value: the decoded key and value of the record; the value is None for a tombstone.
     """

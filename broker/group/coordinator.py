@@ -55,7 +55,7 @@ from kafkaproto.error_codes import ErrorCode
 OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
 """The operations that clients may use on a group, as a bit set: read, delete, describe."""
 OPERATIONS_OF_4 = OPERATIONS | 1 << 10 | 1 << 11
-"""The operations that clients may use on a group in releases from 4.0 on. These add describe configs and alter configs."""
+"""The operations that clients may use on a group in releases from 4.0 on, as a bit set: those in `OPERATIONS`, describe configs, alter configs."""
 
 
 class GroupCoordinator:
@@ -360,7 +360,7 @@ class GroupCoordinator:
 
 
 def _found_no_room(result: JoinResult | None) -> bool:
-    """Return whether a JoinGroup was rejected because the group is full. result: None if the result is not known yet.
+    """Return whether a JoinGroup was rejected because the group is full. result: the result of the JoinGroup; None if it is not known yet.
 
     After such a rejection, the join phase continues if the broker emulates Kafka's new group coordinator (GC-30).
     """

@@ -45,8 +45,8 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[st
     """Move partitions of one topic, one by one, from the owner with the highest load to the subscriber with the lowest. Returns the number of moves.
 
     The load of a subscriber is the number of its partitions of all topics. No partition moves twice. The moves end when the highest and the lowest
-    load differ by at most 1, or when no partition of the topic is left to move. held: maps each subscriber to its partitions of all topics; each move
-    changes this dict.
+    load differ by at most 1, or when no partition of the topic is left to move. subscribers: the ids of the members that subscribe to the topic.
+    held: maps each of them to its partitions of all topics; each move changes this dict.
     """
     load = _Load(subscribers, held)
     if load.difference <= 1:
@@ -69,7 +69,7 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[st
 
 
 class _Load:
-    """The subscribers of a topic by load, which is the number of their partitions. Kafka's `MemberAssignmentBalancer`.
+    """The subscribers of a topic by load, the number of their partitions of all topics. Corresponds to Kafka's `MemberAssignmentBalancer`.
 
     `next_lowest` returns the subscribers with the lowest load in turn. After each of them had a turn, it also returns subscribers with the next
     higher load. `next_highest` starts with the subscribers with the highest load, and later also returns subscribers with the next lower load.
@@ -93,7 +93,7 @@ class _Load:
         return self._size(-1) - self._size(0)
 
     def is_balanced(self) -> bool:
-        """Return whether the load that `next_highest` has reached is at most 1 above the load that `next_lowest` has reached."""
+        """Return whether the loads are balanced: that reached by `next_highest` is at most 1 above that reached by `next_lowest`."""
         return self._high_size - self._low_size <= 1
 
     def next_lowest(self) -> str:

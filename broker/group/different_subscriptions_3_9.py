@@ -31,7 +31,7 @@ class _Group:
     """The partitions of each member while they are balanced.
 
     held: maps member ids to partitions. owners: maps partitions to member ids. subscribers: maps topic ids to member ids. candidates: the members
-    that do not own all partitions of the topics that they subscribe to; Kafka keeps them sorted by load.
+    that do not own all partitions of the topics that they subscribe to; Kafka keeps them sorted by load, which is the number of their partitions.
     """
 
     def __init__(self, members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> None:
@@ -52,7 +52,7 @@ class _Group:
                 self.add(place, member.member_id)
 
     def load(self, member_id: str) -> tuple[int, str]:
-        """Return a key that sorts members by the number of their partitions, then by member id."""
+        """Return a key that sorts members by load, which is the number of their partitions, and members with equal loads by member id."""
         return len(self.held[member_id]), member_id
 
     def sorted_places(self) -> list[Place]:
@@ -71,7 +71,7 @@ class _Group:
         return sorted(in_table, key=rank)
 
     def add(self, place: Place, member_id: str) -> None:
-        """Give a partition to a member."""
+        """Give the partition `place` to a member, which becomes its owner."""
         self.held[member_id].append(place)
         self.owners[place] = member_id
         self._update_candidate(member_id)
@@ -85,7 +85,8 @@ class _Group:
     def balance(self) -> None:
         """Balance the partitions: move each at most once, if its owner has at least two partitions more than another subscriber of the topic.
 
-        The partition moves to the candidate with the lowest load. The moves end when `_is_balanced` is true or no partition can move.
+        The partition moves to the subscriber that has the fewest partitions (`_move`). The moves end when `_is_balanced` is true or no partition can
+        move.
         """
         places = [place for place in self.sorted_places() if len(self.subscribers[place[0]]) > 1]
         is_changed = bool(places)
@@ -101,7 +102,12 @@ class _Group:
                     self._move(place)
 
     def _is_balanced(self) -> bool:
-        """Return whether the candidates' loads differ by at most 1, or none can get a partition from a member with at least two more partitions."""
+        """Return whether the partitions are balanced, so that no more of them need to move.
+
+        They are balanced if the numbers of partitions of any two candidates differ by at most 1. They are also balanced if no candidate subscribes to
+        a partition whose owner has at least two partitions more than the candidate. Candidates: members that do not own all partitions of their
+        topics.
+        """
         by_load = sorted(self.candidates, key=self.load)
         if len(self.held[by_load[0]]) >= len(self.held[by_load[-1]]) - 1:
             return True
@@ -114,7 +120,9 @@ class _Group:
         )
 
     def _move(self, place: Place) -> None:
-        """Move a partition to the candidate with the lowest load that subscribes to the partition's topic.
+        """Move a partition to one of the candidates, the members that do not own all partitions of their topics.
+
+        Of the candidates that subscribe to the partition's topic, it is the one with the fewest partitions.
 
         Raises AssignmentFailed if a partition of the same topic has moved from the new owner to the old one. Kafka then fails, because it tries to
         move that partition back.

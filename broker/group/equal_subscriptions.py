@@ -12,7 +12,7 @@ from kafkaproto.hash_order import copy_table
 def share_out(
     members: Sequence[MemberSubscription], counts: Mapping[bytes, int], *, is_release_4_1: bool
 ) -> dict[str, list[Place]]:
-    """Give all members the same number of partitions, and some of them one more. A partition moves only if its owner has too many (GN-42).
+    """Give all members the same number of partitions, or one more to some. A partition moves only if its owner has too many (GN-42).
 
     If partitions remain, the first members get an extra partition each. From 4.1 on, a member gets it only if it already owns more partitions than a
     member without an extra partition gets, or if too few members follow to get all extra partitions (GN-43). members: in the order in which Kafka

@@ -40,8 +40,8 @@ class ForgottenGroups:
     def add(self, group: ConsumerGroup) -> None:
         """Store a group that the coordinator has just removed.
 
-        Its offsets are kept for a new group with the same id. The group is visible to requests that only read, such as ListGroups, until a later
-        record is replicated.
+        Its offsets are kept for a new group with the same id. The group is visible to requests that only read, such as ListGroups, until the next
+        record in its partition of `__consumer_offsets` is replicated.
         """
         for group_id in [*self._visible]:
             if self.get_visible(group_id) is not None:

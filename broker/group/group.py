@@ -105,7 +105,7 @@ class Group:
     owing_sync: dict[str, None] = field(default_factory=dict)
     """The ids of members that have received the JoinGroup response of this generation and have not sent SyncGroup yet, as the keys of a dict."""
     new_member_added: bool = False
-    """Whether a member joined while the first rebalance was delayed, so that the rebalance may be delayed further."""
+    """Whether a member joined while the rebalance of a previously empty group was delayed, so that the rebalance may be delayed further."""
     initial_join: bool = False
     """Whether a previously empty group rebalances: its join phase lasts at least `group.initial.rebalance.delay.ms`, even if all members joined."""
     join_timer: Timer | None = None
@@ -272,7 +272,7 @@ class Group:
         self.subscribed = self._subscribed_topics()
 
     def choose_protocol(self) -> str | None:
-        """Return the protocol with the most votes; None if there are no members, or if a member offers no protocol that all support.
+        """Return the protocol with the most votes of the members; None without members, or if a member offers no protocol that all support.
 
         Each member votes for the first of its protocols that all members support. As in Kafka, only offers are counted: all members support a
         protocol if the number of offers equals the number of members, even if one member offers the protocol twice (GC-27). Among protocols with

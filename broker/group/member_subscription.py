@@ -28,13 +28,13 @@ class MemberSubscription(NamedTuple):
 
 
 class AssignmentFailed(Exception):
-    """Raised if the assignor fails for the group, as it does in Kafka before 4.0. The text is that of Kafka's `PartitionAssignorException`."""
+    """Raised if an assignor fails for a group for which Kafka's fails before 4.0. The text is that of Kafka's `PartitionAssignorException`."""
 
 
 def topic_order(topic_ids: Collection[bytes], table: int = SMALLEST_TABLE) -> list[bytes]:
     """Return topic ids in the order of a Java `HashSet` or `HashMap`. topic_ids: the ids in the order in which Kafka adds them.
 
-    table: the number of buckets of the empty set, a power of two.
+    table: the number of buckets of the Java table before ids are added, a power of two.
     """
     return java_order(topic_ids, uuid_hash_bits, table)
 
@@ -61,7 +61,10 @@ def _index_order(indexes: frozenset[int]) -> list[int]:
 def free_places(
     topic_ids: Iterable[bytes], counts: Mapping[bytes, int], held: Iterable[Iterable[Place]]
 ) -> list[Place]:
-    """Return the partitions that are assigned to no member, topic by topic in the order of `topic_ids`. held: the partitions of each member."""
+    """Return the partitions that are assigned to no member, topic by topic in the order of `topic_ids`.
+
+    counts: maps topic ids to numbers of partitions. held: the partitions of each member.
+    """
     taken = {place for places_of_member in held for place in places_of_member}
     places = ((topic_id, index) for topic_id in topic_ids for index in range(counts[topic_id]))
     return [place for place in places if place not in taken]

@@ -82,7 +82,7 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
 def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
     """Check that a classic group with members may be converted to the new protocol (GN-54, GN-55).
 
-    Raises KafkaError GROUP_ID_NOT_FOUND (69) if the conversion is not allowed.
+    settings: the migration policy and the maximum size of a group. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the conversion is not allowed.
     """
     if not settings.may_upgrade:
         reason = "because online upgrade is disabled."
@@ -148,8 +148,8 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
 def decode_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
     """Return a consumer's decoded subscription. Raises DecodeError if it is malformed.
 
-    A version that is newer than the newest known one is decoded like the newest known one. metadata: a member's metadata for one protocol in
-    JoinGroup.
+    Versions that are newer than those that this broker knows are decoded like the newest known version. metadata: a member's metadata for one
+    protocol in JoinGroup.
     """
     decoded = _decode(ConsumerProtocolSubscription, metadata)
     assert isinstance(decoded, ConsumerProtocolSubscription)

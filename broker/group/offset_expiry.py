@@ -45,7 +45,7 @@ class OffsetExpiry:
             self._timer = None
 
     def _expire(self, group: AnyGroup, now_ms: int) -> None:
-        """Delete the offsets that are past their retention (KIP-211).
+        """Delete the committed offsets of a group that are past their retention (KIP-211).
 
         a. In a classic group that had members and has none now, retention counts from the time when the last member left.
         b. In a stable classic group with protocol type "consumer", offsets of subscribed topics are kept. For other topics retention counts from each
@@ -74,7 +74,7 @@ class OffsetExpiry:
         self._timer = self._timers.at(now_ms + interval_ms, self._expire_all)
 
     def _expire_all(self, now_ms: int) -> None:
-        """Delete offsets past their retention, and groups that then have neither members nor offsets."""
+        """Delete the offsets of all groups that are past their retention, and groups that then have neither members nor offsets."""
         self._timer = None
         for group in self._groups:
             self._expire(group, now_ms)

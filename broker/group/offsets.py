@@ -80,8 +80,8 @@ def expired(
 ) -> list[PartitionKey]:
     """Return the partitions whose committed offsets have expired, because their retention time has passed.
 
-    empty_since_ms: when the last member left; None if retention counts from each commit. subscribed: topics whose offsets are kept because members
-    subscribe to them.
+    empty_since_ms: when the last member left the group, from which `retention_ms` counts; None if it counts from each commit. subscribed: topics
+    whose offsets are kept because members subscribe to them.
     """
     return [
         key

@@ -56,7 +56,7 @@ class PendingOffsets:
         return new
 
     def drop(self, producer_id: int, keys: Iterable[PartitionKey]) -> list[PartitionKey]:
-        """Remove the pending offsets of a producer for these partitions. Returns the partitions that had one."""
+        """Remove the pending offsets of a producer for these partitions. Returns the partitions for which the producer had one."""
         pending = self._by_producer.get(producer_id, {})
         dropped = [key for key in keys if key in pending]
         for key in dropped:
@@ -80,7 +80,7 @@ class PendingOffsets:
         self._replaced.update((key, self._last_number) for key in keys if key in self._producers)
 
     def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
-        """Remove the pending offsets of deleted partitions from all transactions. Returns the removed partitions, once for each producer.
+        """Remove the pending offsets of the partitions `keys` from all transactions. Returns each one once per producer whose offset was removed.
 
         keeps_producers: whether a producer without any other pending offset stays in this object until its transaction ends.
         """

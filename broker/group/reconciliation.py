@@ -26,7 +26,7 @@ class MemberState(IntEnum):
 
 
 class Current(NamedTuple):
-    """The current state of a member. assigned: the partitions that it may read. pending: those that it must revoke and has not revoked yet.
+    """The current state of a group member. assigned: the partitions that it may read. pending: those that it must still revoke.
 
     epoch: the member epoch. previous_epoch: the member epoch before that.
     """
@@ -90,7 +90,7 @@ def _owns(owned: Assignment | None, revoked: Assignment) -> bool:
 
 
 def _without_unsubscribed(current: Current, goal: Goal, owned: Assignment | None) -> Current:
-    """Return the state without partitions of topics that the member no longer subscribes to.
+    """Return the member state `current` without partitions of topics that the member no longer subscribes to.
 
     Kafka 4.2 and later remove such partitions even before the group has a new target assignment (KAFKA-19431). In earlier releases the state stays
     unchanged. goal: contains the subscribed topics, and whether the rules of 4.2 apply. owned: the partitions that the member reports, None if it
@@ -133,7 +133,7 @@ def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | Non
 
 
 def _moved(before: Current, after: Current) -> Current:
-    """Return the state `after`, with its `previous_epoch` set to the epoch of `before`, even if the epoch does not change, as in Kafka."""
+    """Return the state `after`, with `previous_epoch` set to the epoch in `before`. As in Kafka, this is done even if both epochs are equal."""
     return after._replace(previous_epoch=before.epoch)
 
 

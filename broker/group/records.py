@@ -22,7 +22,7 @@ _OFFSET_KEY, _GROUP_KEY = 1, 2
 CONSUMER_KEYS = frozenset({*range(3, 9), 16})
 """The record types of consumer groups of the new protocol (KIP-848). A record's key begins with its type."""
 _OWN_EXPIRY = 1
-"""The version of a stored `OffsetCommitValue` that contains an expiry time, as OffsetCommit v2 to v4 may set it."""
+"""The version of a stored `OffsetCommitValue` in which the offset has its own expiry time. OffsetCommit v2 to v4 can request such a time."""
 _NO_EXPIRY = -1
 
 Entry = tuple[bytes, bytes | None]

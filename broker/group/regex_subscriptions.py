@@ -61,8 +61,8 @@ class RegexSubscriptions:
         They are matched at once if none has been matched before. Later they are matched again if an expression is new or was removed, if topics were
         created, or if the last match is too old, but never within `LEAST_INTERVAL_MS` after the last match.
 
-        resolved_count: the number of expressions that had been matched with the topics before this request. As in Kafka, an expression that this
-        request removed is included in this number.
+        resolved_count: the number of expressions that had been matched with the topics before the current request. As in Kafka, an expression that
+        the request removed is included in this number.
         """
         if not group.regex_subscribers:
             return False
@@ -104,7 +104,7 @@ class RegexSubscriptions:
 
 
 def _matching(regex: str, topics: Iterable[str], group_id: str) -> frozenset[str]:
-    """Return the topics that a regular expression matches; none if the expression is invalid. Another broker may have stored an invalid one.
+    """Return the topics that a regular expression matches; none if the expression is invalid, which is possible if another broker stored it.
 
     group_id: the group that subscribes by this expression, for the warning about an invalid one.
     """

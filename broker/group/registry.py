@@ -200,7 +200,10 @@ class Registry:
         return self._rebalance.settings.group_max_size
 
     def reload(self, group_id: str, now_ms: int, *, is_new: bool = False) -> None:
-        """Undo a change that was rejected or could not be stored: load the group again from its records, or only drop it if `is_new`."""
+        """Undo a change that was rejected or could not be stored: load the group again from its records.
+
+        is_new: whether the change created the group, so that it has no records; it is then only dropped.
+        """
         group = self.get_any(group_id)
         if group is not None:
             _end(group, self._rebalance, now_ms)
@@ -331,7 +334,10 @@ class Registry:
 
 
 def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
-    """Lower the number of commits that are not effective yet (`group.writing`) by one for each partition in `keys`."""
+    """Count one commit less in `group.writing` for each partition in `keys`, because a commit took effect or was dropped.
+
+    `group.writing` has, for each partition, the number of commits that are not replicated, or are in an open transaction.
+    """
     for key in keys:
         group.writing[key] -= 1
         if group.writing[key] <= 0:

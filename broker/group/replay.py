@@ -139,7 +139,7 @@ def _apply_commit(
 
 
 def _delete_offset(loaded: Loaded, group_id: str, key: PartitionKey) -> None:
-    """Apply the tombstone of an offset to `loaded`: remove the committed offset of a partition, and the pending ones."""
+    """Apply the tombstone of an offset to `loaded`: remove the committed offset of a partition, and its pending offsets of open transactions."""
     if group_id in loaded.pending:
         loaded.pending[group_id].remove([key])
         if not loaded.pending[group_id]:

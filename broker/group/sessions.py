@@ -30,7 +30,7 @@ class Sessions:
     """The session timers of the members of all groups.
 
     member_expired: called with (group, member, current time in ms) when the member's session times out. id_expired: called with (group, member id,
-    current time in ms) when a new member did not join in time with the member id that it was given.
+    current time in ms) when a new member has not joined again in time with the member id that it was given.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class GroupSettings:
     offsets_retention_check_interval_ms: int = 600_000
 
     def allows_session_timeout(self, timeout_ms: int) -> bool:
-        """Return whether a member may have this session timeout."""
+        """Return whether the session timeout `timeout_ms` is within the limits for members of classic groups."""
         return self.group_min_session_timeout_ms <= timeout_ms <= self.group_max_session_timeout_ms
 
 

@@ -32,21 +32,21 @@ from kafkaproto.error_codes import ErrorCode
 DeletionReply = Callable[[dict[str, int], int], None]
 """A function that is called when the deletion of groups is stored, with a dict of group ids to error codes and the current time (ms)."""
 Stored = Callable[[int, int], None]
-"""A function that is called once, with an error code (0: stored) and the current time (ms)."""
+"""A function that is called once, when a write has been replicated or has failed, with an error code (0 for success) and the current time (ms)."""
 
 _TOO_LARGE = ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE
 _COMMIT_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
 }
-"""Maps errors of the log to the errors of OffsetCommit in Kafka's old group coordinator; the new one uses `_GROUP_ERRORS` (GO-23)."""
+"""Maps errors of the log to the errors of OffsetCommit in Kafka's old group coordinator (GO-23). The new one uses `_GROUP_ERRORS`."""
 _GROUP_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 _OLD_GROUP_ERRORS = {**_GROUP_ERRORS, ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS}
-"""Maps errors of the log to the errors of JoinGroup and SyncGroup in Kafka's old group coordinator; the new one uses `_GROUP_ERRORS` (GC-39)."""
+"""Maps errors of the log to the errors of JoinGroup and SyncGroup in Kafka's old group coordinator (GC-39). The new one uses `_GROUP_ERRORS`."""
 
 
 class OffsetsLog(Protocol):

@@ -26,7 +26,7 @@ class Partition(Protocol):
 
 
 class Topic(Protocol):
-    """Interface of a topic, with its id and its partitions."""
+    """Interface of a topic of the cluster, with its id and its partitions."""
 
     @property
     def topic_id(self) -> bytes: ...
@@ -49,7 +49,8 @@ class SubscribedTopic(NamedTuple):
 class ClusterTopics:
     """The topics of the cluster, as the groups of one broker see them.
 
-    image: a function that returns the topics by name, in a new mapping after each change. rack_of: a function that returns the rack of a broker.
+    image: a function that returns the topics by name; after each change of a topic, it returns a new mapping. rack_of: a function that returns the
+    rack of a broker.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ def have_impossible_size(metadatas: Iterable[bytes]) -> bool:
 
 
 def _all_topics(metadatas: Iterable[bytes]) -> frozenset[str]:
-    """Return the topics of all subscriptions. Raises struct.error, ImpossibleSize or ValueError at the first subscription that is invalid."""
+    """Return the topics of all encoded subscriptions. Raises struct.error, ImpossibleSize or ValueError at the first subscription that is invalid."""
     return frozenset(topic for metadata in metadatas for topic in _topics(metadata))
 
 

@@ -115,7 +115,8 @@ class Transitions:
     def assign(self, group: ConsumerGroup, member: ConsumerMember, entries: list[Entry], *, were_equal: bool) -> None:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
 
-        member, were_equal: see `Targets.compute`. Raises KafkaError UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
+        member: the member that sent the current request. were_equal: whether to treat all members as if they had the same subscription, as Kafka does
+        if this request has made equal subscriptions different (GN-38). Raises KafkaError UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
         """
         targets = self.targets.compute(group, member, were_equal=were_equal)
         for member_id, target in targets.items():
@@ -190,7 +191,7 @@ class Transitions:
     ) -> None:
         """Remove members, start a new epoch, and add the records of these changes to `entries`.
 
-        The next heartbeat of another member computes the target assignment of this epoch (GN-18, GN-31). If only members of the classic protocol
+        The next heartbeat of a remaining member computes the target assignment of this epoch (GN-18, GN-31). If only members of the classic protocol
         remain, the group becomes a classic one where the migration policy allows it (GN-61).
         """
         leaving = {member.member_id for member in members}
@@ -218,7 +219,9 @@ class Transitions:
                 entries.append(stored_as.regex_entry(group.group_id, regex, None))
 
     def may_downgrade(self, group: ConsumerGroup, leaving: Collection[str], joining: int = 0) -> bool:
-        """Return whether a group becomes a classic one, because only classic members remain and the migration policy allows it (GN-54, GN-61).
+        """Return whether a group becomes a classic one, because only members of the classic protocol remain (GN-54, GN-61).
+
+        True only if the migration policy allows it, and the number of remaining members is at least 1 and at most `group.max.size`.
 
         leaving: the ids of the members that leave. joining: how many members of the classic protocol join at the same time.
         """
@@ -230,9 +233,9 @@ class Transitions:
         )
 
     def downgrade(self, group: ConsumerGroup, entries: list[Entry], now_ms: int, *, rebalances: bool) -> None:
-        """Convert a group to a classic one, because its last member of the new protocol was replaced by a classic one (GN-61).
+        """Convert a group to a classic one, because a member that uses the classic protocol replaced its last member of the new protocol (GN-61).
 
-        entries: the list to which the records of the conversion are added. rebalances: whether all members must join again.
+        entries: the list to which the records of the conversion are added. rebalances: whether all members of the resulting group must join again.
         """
         self._groups.downgrade(group, (), self.topics.image(), entries, now_ms, rebalances=rebalances)
 

@@ -1,4 +1,4 @@
-"""Undoes what a request changed in a consumer group of the new protocol (KIP-848), if the request fails after its first changes (GN-47).
+"""Undoes what a request changed in a consumer group of the new protocol (KIP-848), if the request fails after it has changed the group (GN-47).
 
 Kafka keeps the group as it was before the request, with all its timers; loading the group again from its records would restart the timers.
 """
@@ -13,13 +13,16 @@ from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.runtime.timers import Timers
 
 UNCHANGED = frozenset({"group_id", "offsets", "writing", "pending_offsets"})
-"""The fields of a group that a request of a member does not change before its records are stored."""
+"""The fields of a consumer group that the request of a member leaves unchanged until the records of the change are stored."""
 GROUP_FIELDS = [field.name for field in fields(ConsumerGroup) if field.name not in UNCHANGED]
 MEMBER_FIELDS = [field.name for field in fields(ConsumerMember)]
 
 
 def remember(group: ConsumerGroup, timers: Timers) -> Callable[[], None]:
-    """Return a function that restores the present state of a group and its members. timers: sets timers again that were cancelled since."""
+    """Return a function that restores the present state of a group and its members.
+
+    The function also sets those timers of members again that were cancelled in the meantime. timers: sets them.
+    """
     group_values = {name: _copied(getattr(group, name)) for name in GROUP_FIELDS}
     member_values = [
         (member, {name: getattr(member, name) for name in MEMBER_FIELDS}) for member in group.members.values()

@@ -41,7 +41,7 @@ def add_raft_voter(exchange: Exchange, request: AddRaftVoterRequest) -> Reply:
 def _check_listeners(exchange: Exchange, request: AddRaftVoterRequest) -> None:
     """Check that the voter has an endpoint for the first listener in `controller.listener.names`, or for `CONTROLLER` if that is not set.
 
-    Raises KafkaError INVALID_REQUEST (42) if it has none.
+    Raises KafkaError INVALID_REQUEST (42) if the voter has no such endpoint.
     """
     names = exchange.node.config["controller.listener.names"] or ""
     listener_name = str(names).split(",")[0].strip().upper() or USUAL_LISTENER

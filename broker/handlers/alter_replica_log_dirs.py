@@ -23,7 +23,7 @@ from kafkaproto.messages.alter_replica_log_dirs import (
 
 MAX_DIRECTORY_NAME_LENGTH = 255
 COPY_SUFFIX_LENGTH = 40
-"""The length of `.<32 digits>-future`: Kafka copies a moved replica into a directory whose name ends like this."""
+"""The length of `.<32 digits>-future`: Kafka copies a moved replica into a directory whose name has this ending."""
 
 
 def _failed(exchange: Exchange, request: AlterReplicaLogDirsRequest, error_code: int) -> Reply:

@@ -60,8 +60,8 @@ def _add(
 ) -> tuple[CreatePartitionsTopicResult, int]:
     """Add partitions to one topic. Returns the topic's result for the response, and the number of added partitions.
 
-    mutations: charges the new partitions to the client's controller mutation quota. room: how many partitions the request may still add.
-    validate_only: whether to check the request without adding partitions.
+    mutations: charges the new partitions to the client's controller mutation quota. room: how many partitions the request may still add before it
+    reaches MAX_NEW_PARTITIONS. validate_only: whether to check the request without adding partitions.
     """
     controller = exchange.node.cluster.controller
     given = None if request.assignments is None else [a.broker_ids for a in request.assignments]

@@ -325,9 +325,9 @@ def _partition(index: int, result: PartitionRead) -> PartitionData:
 
 
 def _name_leaders(exchange: Exchange, message: FetchResponse, *, with_endpoints: bool) -> None:
-    """For each partition whose leader moved, add the new leader and its endpoint to a Fetch response (KIP-951).
+    """Add to a Fetch response the new leader of each partition whose leader moved, and the endpoint of that leader (KIP-951).
 
-    with_endpoints: whether the response has the endpoints. Followers get none from release 4.0 on (F-37).
+    message: the response, which is changed. with_endpoints: whether to add endpoints. Followers get none from release 4.0 on (F-37).
     """
     image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}

@@ -51,7 +51,9 @@ def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Rep
 
 
 def _finder(exchange: Exchange, key_type: int) -> Callable[[str], int]:
-    """Return a function that finds the coordinator of a group or transactional id.
+    """Return a function that takes a group or transactional id, and returns the id of the broker that coordinates it.
+
+    key_type: group or transaction, as in the request.
 
     Partitions that were added to the internal topic after this broker started are ignored (M-8).
     """
@@ -62,7 +64,7 @@ def _finder(exchange: Exchange, key_type: int) -> Callable[[str], int]:
 
 
 def _keys(exchange: Exchange, request: FindCoordinatorRequest) -> list[str]:
-    """Return the ids of the groups or transactions in a request of any version."""
+    """Return the group ids or transactional ids in a FindCoordinator request of any version."""
     return request.coordinator_keys if exchange.api_version >= FIRST_VERSION_WITH_MANY_KEYS else [request.key]
 
 

@@ -16,7 +16,7 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 _OF_MEMBERS = ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS
-"""The error codes of Heartbeat responses that wait until earlier changes of the group are replicated. Other errors are returned at once."""
+"""Heartbeat responses with these error codes wait until earlier changes of the group are replicated. Other errors are returned at once."""
 
 
 def _failed(exchange: Exchange, request: HeartbeatRequest, error_code: int) -> Reply:

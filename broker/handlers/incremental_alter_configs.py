@@ -60,7 +60,7 @@ def _operations(altered: AlterConfigsResource) -> list[Change]:
 
 
 def _has_unknown_operation(exchange: Exchange, altered: AlterConfigsResource) -> bool:
-    """Return whether the changes of a resource are sent to the controller, and contain an operation that the controller rejects as unknown."""
+    """Return whether the changes of one resource in the request contain an unknown operation and are sent to the controller, which rejects it."""
     return is_forwarded(exchange.node, altered.resource_type) and any(
         c.config_operation not in OPERATIONS for c in altered.configs
     )

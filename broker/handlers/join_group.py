@@ -55,7 +55,7 @@ def _refusal(node: Node, request: JoinGroupRequest) -> int:
     """Return the error code if this broker does not coordinate the group, otherwise 0.
 
     Also returns 0 if the group id is empty or, with Kafka's new group coordinator, if the session timeout is invalid. Kafka checks these two fields
-    before it checks who coordinates the group (GC-7), and here `GroupCoordinator.join` rejects such a request.
+    before it checks who coordinates the group (GC-7), and in this broker, `GroupCoordinator.join` rejects such a request.
     """
     groups = node.groups
     if not request.group_id:

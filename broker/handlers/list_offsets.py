@@ -137,9 +137,9 @@ def _old_style(partition: Partition, replica_id: int, requested: ListOffsetsPart
 def _partition(exchange: Exchange, replica_id: int, topic: str, requested: ListOffsetsPartition) -> Partition:
     """Return the partition for which the client requests an offset, after the check of its leader epoch (L-3, L-4).
 
-    replica_id: from the request; -2 (`DEBUGGING_CONSUMER`) accepts any replica, all other values only the leader. Raises KafkaError
-    UNKNOWN_TOPIC_OR_PARTITION (3) if the cluster has no such partition, FENCED_LEADER_EPOCH (74) or UNKNOWN_LEADER_EPOCH (75) for a wrong leader
-    epoch, NOT_LEADER_OR_FOLLOWER (6) if this broker has no suitable replica.
+    requested: the entry of the request for this partition. replica_id: from the request; -2 (`DEBUGGING_CONSUMER`) accepts any replica, all other
+    values only the leader. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if the cluster has no such partition, FENCED_LEADER_EPOCH (74) or
+    UNKNOWN_LEADER_EPOCH (75) for a wrong leader epoch, NOT_LEADER_OR_FOLLOWER (6) if this broker has no suitable replica.
     """
     node = exchange.node
     partition = node.replicas.find(topic, requested.partition_index)

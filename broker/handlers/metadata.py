@@ -112,7 +112,7 @@ def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: s
 
 
 def _create(exchange: Exchange, name: str) -> int:
-    """Create a missing topic, and return the error code for it in the current response (M-3).
+    """Create a missing topic, and return its error code for the current Metadata response (M-3).
 
     The code is UNKNOWN_TOPIC_OR_PARTITION (3) if the topic was created; the client then sends the request again. It is also
     UNKNOWN_TOPIC_OR_PARTITION if too few brokers run, the controller mutation quota is used up, or the topic is `__cluster_metadata`. Otherwise it

@@ -2,9 +2,9 @@
 
 v1 adds generation and member, and a timestamp for each partition (v1 only); v2 to v4 have a retention time; v3 adds throttle time; v6 adds leader
 epochs; v7 adds static members; v8 is flexible; v9 lets members of the new protocol (KIP-848) send their member epoch in the field of the generation;
-v10 names topics by id, which is stored with the offset (GO-34).
-Behaviour: `group.commits` decides which requests may commit. Unknown partitions get error UNKNOWN_TOPIC_OR_PARTITION (3). The response is sent when
-the offsets are replicated. In Kafka, v0 stored offsets in ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker.
+v10 names topics by id, which is stored with the offset (GO-34). Behaviour: `group.commits` decides which requests may commit. Unknown partitions get
+error UNKNOWN_TOPIC_OR_PARTITION (3). The response is sent when the offsets are replicated. In Kafka, v0 stored offsets in ZooKeeper; this broker
+rejects v0 with error UNSUPPORTED_VERSION (35), as a KRaft broker does.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 v2 accepts null for all topics, and adds an error for the group; v3 adds throttle time; v5 adds leader epochs; v6 is flexible; v7 adds
 `require_stable`, with which partitions get UNSTABLE_OFFSET_COMMIT while a commit is not replicated or its transaction is open (GO-29, TX-43); v8
 takes many groups; v9 adds member ids and epochs, which only groups of the new protocol (KIP-848) check (GO-31); v10 names topics by id, and does not
-return offsets that were committed for another id (GO-34).
-Behaviour: a partition without a committed offset has offset -1, whatever the group's state. Before 4.0 a request without groups gets no response
-(GO-35). In Kafka, v0 read offsets from ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker. GO-36 describes the order of
-topics and partitions in a response.
+return offsets that were committed for another id (GO-34). Behaviour: a partition without a committed offset has offset -1, whatever the group's
+state. Before 4.0 a request without groups gets no response (GO-35). In Kafka, v0 read offsets from ZooKeeper; this broker rejects v0 with error
+UNSUPPORTED_VERSION (35), as a KRaft broker does. GO-36 describes the order of topics and partitions in a response.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class _TopicOffsets(NamedTuple):
 
 
 class _GroupOffsets(NamedTuple):
-    """The result for one group in all response versions: its topics in order, and an error code for the whole group (0 for none)."""
+    """The result of OffsetFetch for one group: its topics in order, and an error code for the whole group (0 for none)."""
 
     topics: Sequence[_TopicOffsets]
     error_code: int = 0
@@ -113,7 +112,7 @@ def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Reply
 
 
 def _fetch_all(exchange: Exchange, request: OffsetFetchRequest) -> list[_GroupOffsets]:
-    """Return the committed offsets of all groups in a request."""
+    """Return the committed offsets of all groups in an OffsetFetch request."""
     if exchange.api_version < FIRST_VERSION_WITH_MANY_GROUPS:
         return [_fetch(exchange, request.group_id, request.topics, request.require_stable)]
     return [
@@ -229,8 +228,8 @@ def _topics_of_group(topics: Iterable[_TopicOffsets]) -> list[OffsetFetchRespons
 def _all_failed(exchange: Exchange, request: OffsetFetchRequest, failed: _Fetched) -> list[_TopicOffsets]:
     """Return the same result, `failed`, for each partition of a request.
 
-    From 4.0 on, the order is that of the request. Before, a repeated partition has one result, and topics and partitions are in the order of Kafka's
-    hash tables (GO-36).
+    From Kafka 4.0 on, the results have the order of the request. Before 4.0, a repeated partition has one result, and topics and partitions are in
+    the order of Kafka's hash tables (GO-36).
     """
     topics = request.topics or ()
     if exchange.node.groups.is_release_4:

@@ -214,7 +214,9 @@ def _append(
     verification: Verification,
     now_ms: int,
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
-    """Append the records of one partition. Returns (the partition's response, the replication to wait for; None for none).
+    """Append the records of one partition. Returns (the partition's response, the replication to wait for or None).
+
+    data: the records, and the partition's number in `topic`. verification: the result of the transaction's verification.
 
     The checks, in Kafka's order: A. the partition exists; B. the version of the request allows the format of the batch (P-4); C. the transaction is
     verified (TX-28); D. acks is valid (P-5); E. the topic is not internal; F. this broker leads the partition; G. enough replicas are in sync; H. the
@@ -271,7 +273,10 @@ def _append(
 
 
 def _reject_ended(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
-    """Validate a batch of a transaction that has ended, and then reject it: raises InvalidBatch in every case (TX-30)."""
+    """Reject a batch of a transaction that has ended. Validates the batch first, so that another error takes precedence (TX-30).
+
+    limits: the settings of the topic. Always raises InvalidBatch.
+    """
     judge(batch, limits, now_ms)
     raise InvalidBatch(
         ErrorCode.INVALID_TXN_STATE,
@@ -305,9 +310,9 @@ def _refused(index: int, error: KafkaError, partition: Partition | None) -> Part
 def _invalid(topic: str, index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
     """Return the response for a partition whose batch is invalid.
 
-    topic, index: the topic and the number of the partition. partition: this broker's replica, from which the log start offset is taken; None if the
-    broker has none. The response has a message only if there are record errors, or if a batch's length field is too small or its magic is unknown
-    (P-2, P-10).
+    topic, index: the topic and the number of the partition. error: why the batch is invalid. partition: this broker's replica, from which the log
+    start offset is taken; None if the broker has none. The response has a message only if there are record errors, or if a batch's length field is
+    too small or its magic is unknown (P-2, P-10).
     """
     has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
     in_partition = f"{NO_KEY} in topic partition {topic}-{index}"

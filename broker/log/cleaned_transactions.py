@@ -22,7 +22,7 @@ class CleanedTransactions:
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._to_come = deque(sorted(aborted, key=lambda transaction: transaction.first_offset))
         self._aborted: dict[int, AbortedTransaction] = {}
-        """Maps the id of a producer to its aborted transaction that is partly read: the start has been read, the end has not."""
+        """Maps the id of a producer to its aborted transaction of which compaction has read the start, but not the end."""
         self._with_batch: set[int] = set()
         """The ids of those producers in `_aborted` whose aborted transaction has at least one batch in the part of the log read so far."""
         self.remaining: list[AbortedTransaction] = []
@@ -31,10 +31,10 @@ class CleanedTransactions:
         This list replaces the log's list of aborted transactions.
         """
         self._committed: set[int] = set()
-        """The ids of producers with a committed transaction that is partly read: at least one batch, but not yet the commit marker."""
+        """The ids of producers with a committed transaction of which compaction has read at least one batch, but not the commit marker."""
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """Process the next data batch, and return whether it belongs to an aborted transaction."""
+        """Return whether the next data batch belongs to an aborted transaction. Call it once for each data batch, in the order of offsets."""
         if not header.is_transactional:
             return False
         self._reach(header.last_offset)
@@ -45,7 +45,7 @@ class CleanedTransactions:
         return False
 
     def is_empty(self, header: BatchHeader, *, commits: bool | None) -> bool:
-        """Process the next transaction marker, and return whether compaction has removed all batches of its transaction.
+        """Return whether compaction has removed all batches of the transaction that the next marker ends. Call it once for each marker, in order.
 
         commits: True for a commit marker, False for an abort marker. None if compaction has already removed the marker from its batch; the method
         then returns True.

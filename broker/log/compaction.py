@@ -52,7 +52,7 @@ class Cleaned(NamedTuple):
 Shared = dict[object, Cleaned]
 """Maps the input of a cleaning to the result of the cleaning. Used during one cleaning round, so that identical replicas are cleaned once.
 
-Key: an opaque tuple of the store, the byte positions of the batches, the producers and the settings.
+A key is an opaque tuple of the store, the byte positions of the batches, the producers and the settings.
 """
 
 
@@ -139,8 +139,9 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
     """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns False if there are none.
 
-    limits: the topic's compaction settings. shared: results of cleaning other replicas of the partition in this round. A result for the same batches
-    is used again; otherwise the result for this log is added. Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
+    limits: the topic's compaction settings. shared: the results of the current cleaning round, in which the other replicas of the partition are
+    cleaned, too. If it has a result for the same batches, the result is used again; otherwise the result for this log is added. Raises StorageError
+    if the cleaned batches cannot be written; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
@@ -254,8 +255,8 @@ class _Cleaner:
         """Return the control batch that replaces `batch`, or None if it is removed (KIP-534).
 
         A transaction marker is kept while records of its transaction remain. Once none remain, its delete horizon is set. When the horizon has
-        passed, the marker is removed; the batch stays as an empty batch if it is its producer's last batch. Other control batches are returned
-        unchanged.
+        passed, the marker is removed; the batch stays as an empty batch if it is its producer's last batch. transactions: tells whether records of
+        the transaction remain. Other control batches are returned unchanged.
         """
         listed = self._readable(batch)
         commits = _commits(listed)

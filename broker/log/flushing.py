@@ -39,7 +39,7 @@ class FlushState:
             self.flushed_position = end
 
     def due_ms(self, end: int) -> int | None:
-        """Return when flush.ms requires the next flush (ms); None if there is no limit or all bytes are flushed.
+        """Return the time in ms at which flush.ms requires the next flush; None if flush.ms is not set or all bytes are flushed.
 
         end: the byte position at which the store ends.
         """

@@ -28,7 +28,10 @@ class FilePool:
         self._budget = budget
         self._limit = max(FEWEST_OPEN, budget.file_limit if limit is None else limit)
         self.keeps_segments = False
-        """Whether segment files that no replica needs are kept nevertheless: True while the saved state of a log still refers to such files."""
+        """Whether to keep segment files even if no replica needs them.
+
+        True while a change could not be written to the metadata log of the data directory, because this log may still refer to such files.
+        """
         self._open: OrderedDict[Path, tuple[SegmentFile, Callable[[Path], None]]] = OrderedDict()
 
     def __len__(self) -> int:

@@ -155,7 +155,7 @@ class ProducerStates:
         """Check the epoch of a marker of transaction version 2 (TX-48).
 
         Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if the producer has an open transaction, and `epoch` is not newer than the
-        producer's epoch. Without an open transaction every epoch is accepted here, because the marker may have been sent before.
+        producer's epoch. Without an open transaction, this check accepts every epoch, because the marker may have been sent before.
         """
         entry = self.producers.get(producer_id)
         if entry is not None and entry.first_open_offset != NONE and epoch <= entry.epoch:
@@ -257,7 +257,8 @@ class ProducerStates:
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Remove producers that have been idle for `expiration_ms` (producer.id.expiration.ms), unless they have an open transaction (TX-63).
 
-        As in Kafka, idle time counts from the timestamp in the producer's last batch or marker. A client may have set this timestamp.
+        As in Kafka, idle time counts from the timestamp in the producer's last batch or marker. A client may have set this timestamp. Also removes
+        verifications of transactions that began `expiration_ms` ago or earlier.
         """
         idle = [
             producer_id

@@ -1,9 +1,9 @@
 """One replica's log: its batches in the shared store, its offsets, leader epochs and producers.
 
-Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`). The log itself lowers the high
-watermark to the log end after a truncation, and raises it to the log start after the log start was raised, if necessary. A rejected append changes
-nothing. Corresponds to `UnifiedLog` and `LocalLog` in Kafka. This module does not depend on leadership, the ISR, wire messages or the clock: the
-events that a log publishes have the time of the request or timer that is being handled.
+Only the methods of `ReplicaLog` change the log start and log end offset. The partition sets the high watermark (`commit`). The log itself lowers the
+high watermark to the log end after a truncation, and raises it to the log start after the log start was raised, if necessary. A rejected append
+changes nothing. Corresponds to `UnifiedLog` and `LocalLog` in Kafka. This module does not depend on leadership, the ISR, wire messages or the clock:
+the events that a log publishes have the time of the request or timer that is being handled.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ NO_TIMESTAMP = -1
 class Appended(NamedTuple):
     """The result of an append, for the Produce response: offsets of the first and last record, and the append time in ms.
 
-    The append time is -1 if the topic uses CreateTime. is_duplicate: the batch was appended before (P-18). Then nothing is appended, and
-    the offsets are those of the original batch.
+    The append time is -1 if the topic uses CreateTime. is_duplicate: True if the batch was appended before (P-18); nothing is appended again, and the
+    offsets are those of the original batch.
     """
 
     base_offset: int
@@ -55,7 +55,7 @@ class LogSlice(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A batch in the partition's store: its position there in bytes, and the base offset and leader epoch that the leader assigned to it.
+    """A batch in the partition's store: its byte position in the store, and the base offset and leader epoch that the leader assigned to it.
 
     header: the header as the producer sent it. Its base offset and leader epoch are not used, because the leader replaces them.
     """
@@ -111,15 +111,15 @@ class Keeper(Protocol):
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
         """Persist a higher log start offset before the log uses it, and the producer states that recovery cannot rebuild without the removed batches.
 
-        at: the byte position at which the partition's store ends. producers: the states of producers that depend on batches below the new
-        start, by producer id. Raises StorageError if the write fails; then the log must not change.
+        at: the byte position at which the partition's store ends. log_start_offset: the new log start offset. producers: the states of producers that
+        depend on batches below this offset, by producer id. Raises StorageError if the write fails; then the log must not change.
         """
 
 
 class Origin(NamedTuple):
     """The broker and the partition of a log's replica, for the events that the log publishes.
 
-    turn: the cluster's action queue. Its `now_ms`, the time of the request or timer that is being handled, is the time of the events.
+    turn: the cluster's action queue, whose `now_ms` is the time of the events: the time of the request or timer that is being handled.
     """
 
     broker_id: int
@@ -167,7 +167,7 @@ class ReplicaLog:
         self.log_end_offset = 0
         self.high_watermark = 0
         self.first_dirty_offset = 0
-        """The offset up to which the log has been compacted; records from here on are dirty."""
+        """The offset up to which the log has been compacted, exclusive. Records from this offset on are dirty (not compacted yet)."""
         self._newest: Placed | None = None
         self.epochs = EpochCache()
         self.producers = ProducerStates()
@@ -331,7 +331,7 @@ class ReplicaLog:
             self._learn(placed)
 
     def _learn(self, placed: Placed) -> None:
-        """Update the state of the producer whose batch `placed` was added to the log."""
+        """Update the state of the producer that wrote the batch `placed`, which was just added to the log."""
         position, header, base_offset, _ = placed
         if not header.is_control:
             self.producers.update(header, base_offset)

@@ -71,7 +71,7 @@ def next_expiry(log: ReplicaLog, limits: RetentionLimits) -> Expiry:
 
 
 def newest_ms(store: Store, segment: LogSegment) -> int:
-    """Return the largest timestamp of a segment (`LogSegment.largestTimestamp`).
+    """Return the largest timestamp of a segment in ms (`LogSegment.largestTimestamp`).
 
     If no batch of the segment has a timestamp, the result is the time of the last append to the segment.
     """

@@ -153,7 +153,8 @@ class Runs:
     def segments(self) -> Iterator[LogSegment]:
         """Yield the segments of this replica's log, in order.
 
-        They contain only batches of this replica: none before its log start, and none that a leader appended after this log diverged.
+        They contain only batches of this replica: none before its log start, and none that a leader appended to the store after this replica's log
+        diverged from the leader's.
         """
         parts: list[tuple[int, int]] = []
         first_offset = -1
@@ -227,8 +228,8 @@ class Runs:
     def cut_start(self, offset: int) -> None:
         """Remove every batch whose last offset is below `offset`.
 
-        Sets `deleted_bytes` to the size of all batches removed so far from the segment that holds `offset`, or from the active segment if no batch
-        remains.
+        Sets `deleted_bytes` to the size of all batches that were removed, now or earlier, from the segment that holds `offset`. If no batch remains,
+        the active segment counts instead.
         """
         segments = list(self.segments())
         self.replace_below(offset, ())

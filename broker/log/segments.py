@@ -33,9 +33,9 @@ class Segment(Protocol):
     A position counts bytes from the first byte of the store, an index (`start`) counts bytes from the first byte of the segment. `end` is valid once
     the segment is sealed; until then only the store knows the end.
 
-    One segment of the log, as Kafka defines it, can be stored as several store segments. `carried_bytes`: how many bytes of that log segment are
-    in earlier store segments, 0 if the log segment begins here. `untimed_ms`: the time (ms of the broker's clock) of the last append of a batch
-    without a timestamp, -1 if there was none. `has_leftover`: whether the file still has bytes of a failed append after the end.
+    One segment of the log, as Kafka defines it, can be stored as several store segments. `carried_bytes`: how many bytes of that log segment are in
+    earlier store segments, 0 if the log segment begins with this store segment. `untimed_ms`: the time (ms of the broker's clock) of the last append
+    of a batch without a timestamp, -1 if there was none. `has_leftover`: whether the file still has bytes of a failed append after the end.
     """
 
     base: int
@@ -101,20 +101,20 @@ class _Extent:
         self.has_leftover = False
 
     def flush(self) -> None:
-        """Do nothing: the bytes do not outlive the process."""
+        """Do nothing: the bytes of the segment need not survive the process."""
 
     def flush_append(self, start: int) -> None:
-        """Do nothing: the bytes do not outlive the process, so that no append needs fsync. start: not used."""
+        """Do nothing: the bytes of the segment need not survive the process, so no append needs fsync. start: not used."""
 
     def seal(self, end: int) -> None:
         """Mark the segment as complete: nothing is appended after byte position `end` of the store."""
         self.end = end
 
     def drop(self) -> None:
-        """Do nothing: the file is closed and freed once no object refers to the file."""
+        """Do nothing: the segment's file is closed and freed once no object refers to it."""
 
     def close(self) -> None:
-        """Call `drop`, because the bytes do not outlive the process. `NamedSegment` overrides this method to keep its file."""
+        """Delete the bytes of the segment, because they do not outlive the process. `NamedSegment` overrides this method to keep its file."""
         self.drop()
 
 
@@ -271,7 +271,7 @@ class NamedSegment(_Extent):
 
     @classmethod
     def from_disk(cls, folder: SegmentFolder, on_disk: SegmentOnDisk, now_ms: int) -> NamedSegment:
-        """Return a segment for a file that an earlier process left in a data directory. now_ms: used as the unknown time of the last append."""
+        """Return a segment for the file `on_disk`, which an earlier process left in `folder`. now_ms: used as the unknown time of the last append."""
         segment = cls(on_disk.base, 0, folder, on_disk.is_cleaned)
         segment.path, segment.end, segment.untimed_ms = on_disk.path, on_disk.base + on_disk.size_bytes, now_ms
         return segment
@@ -298,7 +298,7 @@ class NamedSegment(_Extent):
             raise
 
     def flush(self) -> None:
-        """Force the bytes to the disk (fsync), if the file has been created. Raises OSError if that fails."""
+        """Force the segment's bytes to the disk (fsync), if its file has been created. Raises OSError if that fails."""
         if self.path is not None:
             os.fsync(self._open(self.path).fileno())
 
@@ -337,13 +337,13 @@ class NamedSegment(_Extent):
         return b"" if self.path is None else os.pread(self._open(self.path).fileno(), length, start)
 
     def drop(self) -> None:
-        """Delete the file."""
+        """Delete the segment's file."""
         if self.path is not None:
             self._folder.unlink(self.path)
             self.path = None
 
     def close(self) -> None:
-        """Close the file and keep it for the next process."""
+        """Close the segment's file, and keep it on the disk for the next process."""
         if self.path is not None:
             self._folder.pool.release(self.path)
             self.path = None
@@ -359,7 +359,7 @@ class NamedSegment(_Extent):
             self._open_to_append(start)
 
     def _open_to_append(self, size: int) -> None:
-        """Open the file. If bytes of a failed append are left in it, remove all bytes after the first `size` bytes."""
+        """Open the segment's file. If bytes of a failed append are left in it, remove all bytes after the first `size` bytes."""
         if self.path is None:
             self.path = self._folder.path_of(self.base, self.is_cleaned)
         if self.has_leftover:
@@ -376,7 +376,7 @@ class NamedSegment(_Extent):
         return self._folder.pool.open(path, self._evicted)
 
     def _evicted(self, _: Path) -> None:
-        """Drop the reference to the file, which the pool of open files has closed. The next access opens the file again."""
+        """Drop the reference to the segment's file, which the pool of open files has closed. The next access opens the file again."""
         self._fd = -1
 
 

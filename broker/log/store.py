@@ -121,7 +121,7 @@ class Store:
         self._room_end = max(end, self._base + room)
 
     def _leave_memory(self, length: int) -> None:
-        """Continue the log's active segment in a file with room for `length` more bytes, because it has no more room in plain memory.
+        """Continue the log's active segment in a file with room for `length` more bytes, because the bytes have no more room in plain memory.
 
         The file is the first of these that is possible:
 
@@ -129,7 +129,8 @@ class Store:
         B. a part of the spill file, which small segments share, if this segment is small or connections need the remaining descriptors;
         C. a temporary file.
 
-        In cases B and C, bytes in plain memory stay there. The active segment of the log then consists of several segments of the store.
+        In cases B and C, earlier bytes of the log's segment stay in plain memory. The active segment of the log then consists of several segments of
+        the store.
         """
         if not isinstance(self.last, MemorySegment):
             self._start_segment(self.open_bytes, is_cleaned=False)
@@ -191,7 +192,7 @@ class Store:
     def aside(self) -> Iterator[None]:
         """Return a context in which appends go to new segments, so that compaction does not mix its output with the active segment.
 
-        Appends after the context continue the segment of the log that was active before.
+        Appends after the context continue the segment that was active before it.
         """
         open_bytes, number = self.open_bytes, self.segment_number
         # Also if the last segment is empty: a failed append may have left a file under the other name.
@@ -225,7 +226,7 @@ class Store:
 
     def _use_last_segment(self) -> None:
         self.last = self.segments[-1]
-        """The last segment of the store. The next batch goes there or, if it does not fit, into a new segment."""
+        """The last segment of the store. The next batch is appended to this segment or, if it does not fit, to a new one."""
         self._base: int = self.last.base
         self._room_end = self._base
 
@@ -278,7 +279,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Add a replica as a reader, and return the reader's number. No bytes are kept for the reader before its first `reader_needs` call."""
+        """Add a replica as a reader, and return the reader's number. No bytes are kept for the reader until `reader_needs` is called for it."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 

@@ -44,12 +44,12 @@ class TransactionIndex:
         return tuple(self._aborted)
 
     def begin(self, producer_id: int, first_offset: int) -> None:
-        """Add an open transaction. Its first offset must be above the first offsets of all other open transactions."""
+        """Add an open transaction. `first_offset` must be above the first offsets of all other open transactions."""
         self._open[first_offset] = producer_id
         self._find_unstable()
 
     def end(self, producer_id: int, first_offset: int, marker_offset: int, *, aborted: bool) -> None:
-        """End the transaction that starts at `first_offset` with the marker at `marker_offset`."""
+        """Record that the marker at `marker_offset` ends the transaction that starts at `first_offset`. aborted: False for a commit."""
         self._open.pop(first_offset, None)
         self._unreplicated[first_offset] = marker_offset
         self._find_unstable()

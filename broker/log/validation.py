@@ -332,7 +332,10 @@ def _as_java_long(value: int) -> int:
 
 
 def _described(record: Record, header: BatchHeader, limits: TopicLimits) -> str:
-    """Return a record as Kafka's error messages print it: as PartialDefaultRecord if a compressed batch keeps its codec, else as DefaultRecord."""
+    """Return a record as Kafka's error messages print it: as PartialDefaultRecord or DefaultRecord.
+
+    A record of a compressed batch is printed as PartialDefaultRecord if the topic's compression type, in `limits`, does not require another codec.
+    """
     is_partial = header.compression and CODECS.get(limits.compression_type, header.compression) == header.compression
     kind, size_of_none = ("PartialDefaultRecord", -1) if is_partial else ("DefaultRecord", 0)
     key, value = (size_of_none if data is None else len(data) for data in (record.key, record.value))

@@ -53,10 +53,10 @@ def assign(
 
 
 def _spread(candidates: list[int], count: int, racks: Mapping[int, str | None]) -> tuple[int, ...]:
-    """Return `count` of the broker ids in `candidates`, or all if there are fewer. Earlier candidates are preferred.
+    """Return `count` of the broker ids in `candidates` on different racks, or all ids if there are fewer. Earlier candidates are preferred.
 
-    A rack is used a second time only after every rack has been used once. racks: maps broker ids to racks. Brokers without a rack (None) count as
-    brokers of one common rack.
+    A rack is used a second time only after every rack of the remaining candidates has been used once. racks: maps broker ids to racks. Brokers
+    without a rack (None) count as brokers of one common rack.
     """
     chosen: list[int] = []
     left = candidates

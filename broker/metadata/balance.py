@@ -22,7 +22,7 @@ class LeaderBalance:
     """Elects preferred replicas at intervals while any partition is imbalanced (`is_imbalanced`). Otherwise, no timer is set.
 
     enabled, interval_ms: functions that return the current values of `auto.leader.rebalance.enable` and `leader.imbalance.check.interval.seconds`,
-    the latter in ms.
+    the interval in ms.
     """
 
     def __init__(

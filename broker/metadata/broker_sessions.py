@@ -33,7 +33,7 @@ class BrokerSessions:
         self._is_controlled = is_controlled
         self._timeout_ms = timeout_ms
         self._open: dict[int, Timer] = {}
-        """Maps the id of a stopped broker that is not fenced yet to the timer of its session."""
+        """Maps the id of a stopped broker that is not fenced yet to the timer that fences it when its session expires."""
 
     def stopped(self, broker_id: int) -> bool:
         """Fence a broker that has stopped, or schedule the fencing for the end of the broker's session. Returns whether the broker is fenced."""

@@ -76,7 +76,7 @@ class Controller:
         self._review([t for t in self.image.topics.values() if any(broker_id in p.isr for p in t.partitions)])
 
     def broker_started(self, broker_id: int) -> None:
-        """Unfence a broker, and elect leaders for partitions without one."""
+        """Unfence a broker that has started, and elect leaders for partitions without a leader."""
         self.set_broker(replace(self.image.brokers[broker_id], alive=True, registered=True))
         self.give_leaders()
 
@@ -150,12 +150,12 @@ class Controller:
         self.publish(self.image.with_topics({}, (name,)), (name,))
 
     def topic_configs(self, name: str) -> Mapping[str, str] | None:
-        """Return a topic's own settings, or None if the topic does not exist."""
+        """Return the settings that a topic sets itself, or None if the topic does not exist."""
         topic = self.image.topics.get(name)
         return None if topic is None else topic.configs
 
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        """Replace a topic's own settings.
+        """Replace the settings that a topic sets itself by `configs`.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown topic, ConfigError for an invalid setting.
         """
@@ -246,7 +246,7 @@ class Controller:
         """Start to move a partition to the brokers `target`, the preferred leader first; None cancels a move in progress.
 
         keeps_factor: whether the number of replicas must stay the same (KIP-860). Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown
-        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync after the cancelling,
+        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync after the cancellation,
         INVALID_REPLICATION_FACTOR (38) if `keeps_factor` is true and the number of replicas changes, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is
         nothing to cancel.
         """
@@ -336,7 +336,7 @@ def _known(image: Image, topic: str, index: int) -> PartitionState:
 
 
 def _internal_settings(name: str, config: ClusterConfig) -> dict[str, str]:
-    """Return the settings that Kafka gives to an internal topic (GO-1, TX-2)."""
+    """Return the settings with which Kafka creates the internal topic `name` (GO-1, TX-2)."""
     if name != "__consumer_offsets":
         return {
             "cleanup.policy": "compact",

@@ -104,11 +104,10 @@ class Features:
             raise _invalid_update(update, f"Local controller {self.controller_id} {versions}")
 
     def _check_metadata(self, update: FeatureUpdate, current: int) -> None:
-        """Raise KafkaError if an update lowers `metadata.version` so far that metadata would be lost, or if its level is too low.
+        """Raise KafkaError if an update of `metadata.version` requests a level that is too low.
 
-        Before Kafka 4.0, a level below LOWEST_METADATA_VERSION is too low.
-
-        current: the finalized level of `metadata.version` before the update.
+        A level is too low if metadata could be lost: if an item of METADATA_CHANGES is above the requested level, but not above `current`, the level
+        before the update. Before Kafka 4.0, any level below LOWEST_METADATA_VERSION is also too low.
         """
         if update.level < LOWEST_METADATA_VERSION and not is_release_4(self.release):
             reason = "Unable to set a metadata.version less than 3.3-IV0"

@@ -18,7 +18,7 @@ NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)
 TRANSACTION_TOPIC = "__transaction_state"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-"""The name of the metadata log of the controllers. The image does not list it as a topic."""
+"""The name of the metadata log of the controllers. The metadata image of the cluster does not list it as a topic."""
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", TRANSACTION_TOPIC})
 
 

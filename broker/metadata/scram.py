@@ -1,6 +1,6 @@
 """SCRAM credentials of users: how AlterUserScramCredentials changes them (KIP-554).
 
-Like Kafka's controller, the cluster keeps credentials even if no listener uses SASL. Follows `ScramControlManager`. This module does not depend on
+The cluster, like Kafka's controller, keeps credentials even if no listener uses SASL. Follows `ScramControlManager`. This module does not depend on
 wire messages.
 """
 
@@ -35,7 +35,7 @@ class ScramCredential:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A credential to delete."""
+    """A SCRAM credential that a request deletes."""
 
     user: str
     mechanism: int
@@ -43,7 +43,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Upsertion:
-    """A credential to create or replace."""
+    """A SCRAM credential that a request creates or replaces."""
 
     user: str
     mechanism: int

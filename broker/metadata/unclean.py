@@ -15,9 +15,9 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 class UncleanElection:
     """Elects leaders for partitions without a leader, once their topics allow unclean elections (`unclean.leader.election.enable`).
 
-    The election takes place at most one interval after the change that made it possible. No timer is set while no such election is possible.
-    enabled: a function that returns whether unclean elections are allowed for a topic. interval_ms: a function
-    that returns `unclean.leader.election.interval.ms`.
+    The election takes place at most one interval after the change that made it possible. While there is nothing to elect, no timer is set. enabled: a
+    function that returns whether unclean elections are allowed for a topic. interval_ms: a function that returns
+    `unclean.leader.election.interval.ms`.
     """
 
     def __init__(

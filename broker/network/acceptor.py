@@ -16,7 +16,7 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class Caller(Protocol):
-    """Interface of a new connection, which the acceptor admits or closes."""
+    """Interface of a new connection of a client, which the acceptor admits or closes."""
 
     @property
     def address(self) -> str: ...
@@ -83,7 +83,7 @@ class Acceptor:
     def _may_pass(self, now_ms: int) -> bool:
         """Return whether the rate limit and max.connections admit the first waiting connection now.
 
-        The first call for a connection counts the connection in the connection rate. That call also reports a connection that must wait.
+        The first call for a connection counts the connection in the connection rate and, if the connection must wait, reports this to observers.
         """
         if self._until_ms is None:
             wait_ms = self._quotas.arrived(self.listener, now_ms)

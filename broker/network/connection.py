@@ -32,7 +32,7 @@ THIS_SIDE = "closed from this side"
 
 
 class Skin(Protocol):
-    """Interface of the object that owns the socket of a connection: it writes bytes and closes the socket."""
+    """Interface of the object that owns the socket of a client connection: it writes bytes and closes the socket."""
 
     def write(self, buffers: Sequence[object]) -> bool:
         """Send the buffers in order. Returns True if all bytes have been sent when the method returns.
@@ -47,7 +47,7 @@ class Skin(Protocol):
     def resume_reading(self) -> None: ...
 
     def close(self) -> None:
-        """Close the socket of the connection, after sending what was written before."""
+        """Close the socket of the connection, after sending the bytes that were passed to `write` before."""
         ...
 
     def call_soon(self) -> None:
@@ -124,7 +124,7 @@ class Connection:
         self._work(now_ms)
 
     def _work(self, now_ms: int) -> None:
-        """Handle whole frames while no request is in progress, then decide whether to pause or resume reading from the socket."""
+        """Handle the whole frames that were received, one at a time, until a request must wait. Then pause or resume reading from the socket."""
         if self._working or self.closed:
             return
         self._working = True

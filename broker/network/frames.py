@@ -23,7 +23,7 @@ SURPLUS_BYTES = 64 * 1024
 
 
 class FrameError(Exception):
-    """Raised if the announced length is negative or exceeds socket.request.max.bytes; the connection must be closed (W-1)."""
+    """Raised if the announced length of a frame is negative or exceeds socket.request.max.bytes; the connection must be closed (W-1)."""
 
 
 class BufferPool:
@@ -122,7 +122,7 @@ class FrameReader:
         return bytes(self._view[self._start : min(self._end, self._start + HEAD_BYTES)])
 
     def has_frame(self) -> bool:
-        """Return whether `next_frame` would return a frame or raise."""
+        """Return whether `next_frame` would return a frame or raise FrameError, instead of returning None."""
         start, end = self._start, self._end
         if end - start < LENGTH_BYTES:
             return False
@@ -144,7 +144,7 @@ class FrameReader:
             self._adopt(self._pool.take(self._room_for(left)), self._view[self._start : self._end])
 
     def release(self) -> None:
-        """Free all memory of this reader, because all bytes were handled or the connection closed."""
+        """Free all memory that this reader holds. Call it when all bytes were handled, or when the connection is closed."""
         own, view = self._own, self._own_view
         self._own = self._own_view = None
         self._view = self._pool.shared

@@ -39,7 +39,7 @@ TRANSITIONS: dict[tuple[MuteState, MuteEvent], MuteState] = {
 def after(state: MuteState, event: MuteEvent) -> MuteState:
     """Return the state of a connection after an event. Raises ValueError for an event that is impossible in `state`.
 
-    In Kafka a connection is briefly MUTED before it is unmuted; here it is NOT_MUTED at once.
+    In Kafka a connection is briefly MUTED before it is unmuted. In this broker it is NOT_MUTED at once.
     """
     following = TRANSITIONS.get((state, event))
     if following is None:

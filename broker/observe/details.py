@@ -63,7 +63,7 @@ class Details(NamedTuple):
     results: tuple[Result, ...] = ()
     """One result for each partition, topic, resource or group in the response, at most 50."""
     left_out: int = 0
-    """The number of further results that are not in `results`, which contains at most 50."""
+    """The number of results of the response that are missing in `results`, because `results` contains at most 50."""
 
     @property
     def errors(self) -> tuple[str, ...]:

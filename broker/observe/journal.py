@@ -170,7 +170,8 @@ def api_name(api_key: int) -> str:
 def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> ThrottleSeen:
     """Return the journal entry for a throttle of a request in progress.
 
-    reason: the exceeded quota, or the rule that forced the throttle. held: whether the response is delayed (releases before 2.0).
+    reason: the exceeded quota, or the rule that forced the throttle. throttle_ms: the throttle time. held: whether the response is delayed instead of
+    muting the connection (releases before 2.0).
     """
     return ThrottleSeen(
         exchange.now_ms,
@@ -189,8 +190,8 @@ def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool
 class Journal(Observer):
     """The journal of one cluster. `requests()`, `throttles()` and `events()` return its entries, oldest first.
 
-    capacity: the maximum number of requests, of throttles and of events; beyond it, the oldest are dropped. `total` grows by one with every new entry
-    and with every end of a throttle, so that it shows whether the journal has changed.
+    capacity: the maximum number of entries of each kind (requests, throttles, events); if there are more, the oldest are dropped. `total` grows by
+    one with every new entry and with every end of a throttle, so that it shows whether the journal has changed.
     """
 
     is_guarded = False

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 DEFAULT_TOPIC = "__journal"
 VERSION = 1
 EVERY_MS = 100
-"""The time in milliseconds for which entries are collected into a batch."""
+"""The time in milliseconds for which journal entries are collected; they are then appended to the journal topic as one batch."""
 MOST_WAITING = 10_000
 """The maximum number of journal entries that wait to be appended to the topic; further entries are counted and dropped."""
 BATCH_BYTES = 256 * 1024
@@ -65,7 +65,8 @@ _REASON = ("quota", "bound", "value", "rate", "window_ms")
 Place = tuple[str, str | None, int, str, int]
 """Identifies an offset that a client has reached: (kind of record, client id, broker, topic, partition).
 
-The kind is the `kind` of the record to publish, such as "fetched". Of several collected offsets with the same tuple, only the latest is published.
+The kind is that of the record to publish in the journal topic, such as "fetched". If several offsets with equal tuples are collected, only the latest
+is published.
 """
 
 
@@ -83,7 +84,7 @@ class Publishing(Protocol):
 
 
 class Reached:
-    """Remembers the next offset that each client reads in each partition, and the client's connection; at most 10,000 entries."""
+    """Stores the next offset that each client reads in each partition, and the client's connection; at most 10,000 such entries."""
 
     def __init__(self, cluster: Publishing) -> None:
         self._cluster = cluster
@@ -124,13 +125,15 @@ class Reached:
 class JournalTopic(Observer):
     """Collects journal entries, and appends them to the topic `name` every 100 ms of the cluster's clock. Creates the topic if it is missing.
 
+    The topic gets records about throttles, changed leaders and ISRs, stopped and started brokers, and the offsets that clients reach.
+
     Raises KafkaError if the topic cannot be created.
     """
 
     def __init__(self, cluster: Publishing, name: str = DEFAULT_TOPIC) -> None:
         self.name = name
         self.dropped = 0
-        """The number of entries dropped so far, because 10,000 entries were waiting to be appended, or because an append failed."""
+        """The number of journal entries dropped so far, because 10,000 entries were waiting to be appended, or because an append failed."""
         self._cluster = cluster
         self._entries: list[tuple[str, dict[str, Any]]] = []
         self._positions: dict[Place, dict[str, Any]] = {}

@@ -1,8 +1,8 @@
 """Kafka's broker metrics: a snapshot under Kafka's names, groups and tags, computed on request.
 
-All names of metrics are in this module. Each package provides its own values; only the queues of throttled connections are tracked here. A group is
-the `type` of Kafka's JMX name (`kafka.server:type=Fetch,user=...,client-id=...`). This module does not depend on wire messages. A snapshot changes no
-state.
+All names of metrics are in this module. Each package provides its own values; this module itself tracks only the queues of throttled connections. A
+group is the `type` of Kafka's JMX name (`kafka.server:type=Fetch,user=...,client-id=...`). This module does not depend on wire messages. A snapshot
+changes no state.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ThrottleQueues(Observer):
         self._ends.clear()
 
     def sizes(self, now_ms: int) -> Counter[tuple[int, str]]:
-        """Return the number of throttled connections by (broker id, quota)."""
+        """Return the number of throttled connections by (broker id, type of quota, such as "Produce")."""
         return Counter((broker_id, quota) for end_ms, broker_id, quota in self._ends if end_ms > now_ms)
 
 
@@ -146,7 +146,7 @@ def _identity(sensor: SensorMetrics) -> Tags:
 
 
 def _of_replication(quota: ReplicationQuota, now_ms: int) -> Values:
-    """Yield the rate in bytes per second at which throttled replicas send or receive, as counted by `quota`."""
+    """Yield the rate in bytes per second that `quota`, one of a broker's two replication quotas, measures for its throttled replicas."""
     yield "byte-rate", quota.group, (), quota.rate(now_ms)
 
 

@@ -45,7 +45,7 @@ class Traced:
 
     - kept: (the request's frame without records, the length in bytes of each records field in the request).
     - wait_ns: for how many ns the request was parked in purgatory. While the request is parked: minus the time at which it was parked.
-    - ready_ns: when the response was encoded; 0 before that. The fields below are set at the same time.
+    - ready_ns: when the response was encoded; 0 before that. The following fields are set at the same time.
     - flags: the sum of 1 if the request got a response, 2 if the broker delayed the response, and 4 if the broker closes the connection.
     - out: the response with its length prefix, without records.
     - splices: (position in `out`, records) of each records field of the response.
@@ -126,7 +126,7 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """An encoder of the trace entries about one replica's offsets. Each change of the offsets gets an entry.
+    """An encoder of the trace entries about one replica's offsets. The trace gets such an entry for each change of the offsets.
 
     packing: the encoding function with its constant arguments. flags: 1 (`BEGINS`) if the next entry is the first one about this replica, otherwise
     0. log: a weak reference to the replica's log.
@@ -219,7 +219,7 @@ class Entries:
             self._sink(b"".join(pieces), len(waiting))
 
     def end(self) -> None:
-        """Encode the collected entries, call the function `sink` with them, and drop all later entries."""
+        """Encode the collected entries, call the function `sink` with them, and drop all entries that are added later."""
         self.flush()
         self.ended = True
 
@@ -247,7 +247,7 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
     """Return the trace entry of an exchange (request and response), encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
 
     response: the response, reduced to batch headers. If it is None, because the response has no records, the whole response is taken from `traced`.
-    lengths: for each records field of the response, its length in bytes before the response was reduced.
+    lengths: for each records field of the response, its length in bytes before this reduction.
     """
     exchange = traced.exchange
     request, records = traced.kept
@@ -286,7 +286,7 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
 
 
 def packed_with_records(traced: Traced) -> bytes:
-    """Return the encoded trace entry of a request whose response has records."""
+    """Return the encoded trace entry of a request whose response has records. Of the records, the entry has only the batch headers."""
     flexible = codec(traced.exchange.api_key, traced.exchange.api_version).flexible
     return _packed(traced, *_cut_response(traced.out, traced.splices, flexible))
 

@@ -70,7 +70,7 @@ class Recorder(Observer):
 
     @property
     def ended(self) -> bool:
-        """Return whether `end` was called."""
+        """Return whether this recorder has ended, so that it records nothing more."""
         return self._entries.ended
 
     def bytes_received(self, connection: Connection) -> None:
@@ -181,7 +181,7 @@ class Recorder(Observer):
         self._done(traced, 0)
 
     def _done(self, traced: Traced, sent_ns: int) -> None:
-        """Add a finished request and its response to the trace. sent_ns: when the response was sent, on the monotonic clock; 0 if it was not."""
+        """Add a finished request and its response to the trace. traced: both. sent_ns: time of sending (monotonic clock), 0 for never."""
         if traced.recorder is not self:
             return  # the request began under another recorder, which has ended
         traced.sent_ns = sent_ns

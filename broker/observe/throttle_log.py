@@ -21,13 +21,16 @@ logger = logging.getLogger("kafkaproto.quota")
 
 EVERY_MS = 1000
 REMEMBERED = 1000
-"""How many quota entities and rules are remembered before those without a log line in the last second are forgotten."""
+"""The maximum number of quota entities and forced-throttle rules for which the time of the last log line is remembered.
+
+If there are more, those without a log line in the last second are forgotten.
+"""
 
 
 class ThrottleLog(Observer):
-    """Logs a throttle if its quota entity, or its forced-throttle rule, had no log line in the last second.
+    """Logs a throttle if its cause, a quota entity or a rule by which a test forces throttles, had no log line in the last second.
 
-    The line also says how many throttles of this quota entity or rule were not logged since its previous line.
+    The line also says how many throttles with this cause were not logged since the previous line about it.
     """
 
     def __init__(self) -> None:
@@ -38,7 +41,7 @@ class ThrottleLog(Observer):
             self.note(throttle_of(exchange, throttle_ms, reason, held))
 
     def note(self, seen: ThrottleSeen) -> None:
-        """Log the throttle `seen`, or only count it if its quota entity or rule had a log line in the last second."""
+        """Log the throttle `seen`, or only count it if its cause, a quota entity or a forced-throttle rule, had a log line in the last second."""
         reason = seen.reason
         key: tuple[object, ...]
         if isinstance(reason, ForcedThrottle):

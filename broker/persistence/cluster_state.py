@@ -80,8 +80,8 @@ class ClusterPersistence:
     """Persists a cluster in a data directory, and restores it.
 
     `cluster_id`, `life` (the number of this process among those that have used the directory) and `next_producer_id` are available at once, so that
-    the cluster can be built; `go_on` then restores the rest. path: the data directory. new_cluster_id: the cluster id if the directory is empty.
-    Raises ConfigError for a directory that cannot be used.
+    the cluster can be built; `go_on` later restores everything else. path: the data directory. new_cluster_id: the cluster id if the directory is
+    empty. Raises ConfigError for a directory that cannot be used.
 
     Before the cluster makes a change, it passes the change to one of the `remember...` methods. If the change cannot be written, the method raises
     KafkaError KAFKA_STORAGE_ERROR (56), and the cluster must not make the change. Only `remember_if_possible` never raises.
@@ -151,7 +151,7 @@ class ClusterPersistence:
         """Move committed offsets from the metadata log, where an earlier version of this broker stored them, to `__consumer_offsets`.
 
         Call it before any client can commit. A group is removed from the metadata log only after its offsets are in the topic. If the process is
-        killed before the removal, the next process repeats the move.
+        killed before the removal, or the move of a group fails, the next process repeats it.
         """
         cluster, groups = self._cluster, self._groups_to_move
         for group_id, (protocol_type, offsets) in list(groups.items()):
@@ -237,7 +237,7 @@ class ClusterPersistence:
                     yield records.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
-        """Return the log of a partition's leader. Without a leader, return the log of another replica, preferably in sync; None if none exists."""
+        """Return the log of a partition's leader or, without a leader, of another replica, preferably one in sync; None if there is no log."""
         for broker_id in (state.leader, *state.isr, *state.eligible, *state.replicas):
             node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
             partition = None if node is None else node.replicas.find(topic.name, state.index)

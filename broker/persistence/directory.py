@@ -66,7 +66,7 @@ class DataDirectory:
         return self.path / "topics" / f"{topic_id.hex()}-{index}"
 
     def partitions(self) -> list[Path]:
-        """Return the folders of all partitions, including those of topics that do not exist.
+        """Return the folders of all partitions, including partitions of topics that do not exist any more.
 
         Folders whose names do not have the form `<topic id>-<partition>` are ignored.
         """

@@ -100,7 +100,7 @@ class MetadataLog:
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Delete the files of partitions that do not exist, and persist changes from now on. Call it after the cluster has been restored.
+        """Delete the files of partitions that do not exist any more, and start to persist changes. Call it after the cluster has been restored.
 
         Raises ConfigError if the metadata log cannot be written.
         """
@@ -135,7 +135,7 @@ class MetadataLog:
     # ---- facts ---------------------------------------------------------------------------------------------------------------
 
     def note(self, fact: MetadataRecord) -> None:
-        """Append a record of a change. Does nothing while the cluster is being restored.
+        """Append the record `fact`, which describes a change, to the log. Does nothing while the cluster is being restored.
 
         Raises StorageError if the record cannot be written; the caller must then not make the change.
         """
@@ -150,7 +150,7 @@ class MetadataLog:
             self._rewrite_due = True
 
     def note_or_refuse(self, fact: MetadataRecord) -> None:
-        """Append a record of a change that a client requested.
+        """Append the record `fact`, which describes a change that a client requested, to the log.
 
         Raises KafkaError KAFKA_STORAGE_ERROR (56) if the record cannot be written; the change must then be rejected.
         """
@@ -160,7 +160,7 @@ class MetadataLog:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     def note_if_possible(self, fact: MetadataRecord) -> None:
-        """Append a record of a change that cannot be rejected. If the write fails, `settle` rewrites the whole log later. Never raises."""
+        """Append the record `fact` of a change that cannot be rejected. If the write fails, `settle` rewrites the whole log later. Never raises."""
         try:
             self.note(fact)
         except StorageError as error:
@@ -222,7 +222,7 @@ class MetadataLog:
         return PartitionRecorder(self, topic_id, index)
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
-        """Restore a partition that the previous process persisted. Returns the state of its log; None for a new partition.
+        """Restore a partition that the previous process persisted. Returns the state of its log; None if that process had no such partition.
 
         store: receives the bytes in the partition's segment files.
         """

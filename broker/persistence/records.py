@@ -184,7 +184,10 @@ def scram(before: Credentials, after: Credentials) -> MetadataRecord:
 
 
 def commit(group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]) -> MetadataRecord:
-    """Return the record of committed offsets, in the form of data directories that have no offsets topic yet. These offsets have no topic ids."""
+    """Return the record of a group's committed offsets, as earlier versions of this broker stored them, before it had an offsets topic.
+
+    The offsets in such a record have no topic ids. protocol_type: the group's protocol type, such as "consumer"; None if it has none.
+    """
     listed = [
         [*key, offset, leader_epoch, metadata, committed_ms, expire_ms]
         for key, (offset, leader_epoch, metadata, committed_ms, expire_ms, _) in offsets.items()
@@ -245,7 +248,10 @@ def _topic(before: Topic | None, after: Topic) -> dict[str, Any]:
 
 
 def _partition(fields: Sequence[Any]) -> PartitionState:
-    """Return the partition that a metadata record describes. fields: those of `PartitionState` in order; old records lack the last two."""
+    """Return the partition that a metadata record describes.
+
+    fields: those of `PartitionState` in order. Records that earlier versions of this broker wrote lack the last two.
+    """
     index, replicas, isr, leader, leader_epoch, partition_epoch, *lists = fields
     return PartitionState(
         index, tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, *(tuple(items) for items in lists)

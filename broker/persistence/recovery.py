@@ -40,7 +40,7 @@ class LogStart(NamedTuple):
 class LogFacts:
     """What the metadata log contains about the log of one partition.
 
-    state: the state of this log when it was last recorded completely. starts: the changes of the log start offset since then.
+    state: the state of this log when it was last recorded completely. starts: the changes of the log start offset after that state was recorded.
     """
 
     state: LogState = field(default_factory=lambda: LogState(0, 0, 0, 0, [], [], {}))
@@ -252,8 +252,9 @@ def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tupl
 def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:
     """Append the batches that were written after the log's last persisted state. Returns the number of damaged bytes that were removed.
 
-    If the offset of a batch is below the end of the log, a new leader had truncated the log to this offset before it appended the batch. The log is
-    then truncated here, too. files: the partition's segment files. facts: the log's persisted state, and the later changes of the log start offset.
+    If the offset of a batch is below the end of the log, a new leader had truncated the log to this offset before it appended the batch. In that case
+    this function truncates the log in the same way. files: the partition's segment files. facts: the log's persisted state, and the later changes of
+    the log start offset.
     """
     starts = deque(facts.starts)
     for segment in files.segments:

@@ -42,7 +42,7 @@ class WriteAheadLog:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def append(self, fact: MetadataRecord) -> None:
-        """Append a record with one unbuffered write. If this method raises StorageError, the record is not in the file."""
+        """Append the record `fact` with one unbuffered write. If this method raises StorageError, the record is not in the file."""
         data = _framed(fact)
         try:
             written = os.pwrite(self._fd, data, self.size_bytes)

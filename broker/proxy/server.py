@@ -35,7 +35,7 @@ ASK_SECONDS = 10.0
 CLIENT_ID = "kafkaproto-proxy"
 UNKNOWN_BROKER = -1
 API_VERSIONS_VERSION, METADATA_VERSION = 0, 1
-"""The versions of ApiVersions and Metadata requests that the proxy sends: every broker since 0.10 supports them."""
+"""The versions of the ApiVersions and Metadata requests that the proxy itself sends: every broker since 0.10 supports them."""
 
 Address = tuple[str, int]
 

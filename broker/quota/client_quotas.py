@@ -69,8 +69,8 @@ class QuotaManager(ClientSensors[Sensor]):
         """Maps (client id, topic, partition) to a batch that is too large for the client's quota, so that the client can never fetch it (Q-14).
 
         The value is an `UndeliverableBatch`. The value becomes None once the client has received records of the partition again, for example after
-        skipping the batch. For a key in this dict, even with the value None, no second warning is logged. A change of a quota of this type removes
-        all entries.
+        skipping the batch. For a key in this dict, even with the value None, no second warning is logged. A change of a quota of the type that this
+        object measures, such as Fetch, removes all entries.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(
@@ -116,8 +116,8 @@ class QuotaManager(ClientSensors[Sensor]):
     def max_bytes_in_window(self, user: str, client_id: str | None) -> int:
         """Return the largest number of bytes that the client's quota allows in one fetch response (F-4, Q-14).
 
-        The result is the quota in bytes per second times the duration of all windows except one, but at most the largest int32. For a client without
-        a quota, the result is the largest int32.
+        The result is the quota in bytes per second times the duration of all sample windows except one, but at most the largest int32. For a client
+        without a quota, the result is the largest int32.
         """
         bound = self.bound(user, client_id)
         if bound is None:
@@ -188,7 +188,10 @@ class ClientQuotas:
 def new_client_quotas(
     config: BrokerConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> ClientQuotas:
-    """Return the quota managers of a broker that starts. The settings of the windows are read from `config` once, in this call."""
+    """Return the quota managers of a broker that starts. The settings of the windows are read from `config` once, in this call.
+
+    semantics: how quotas apply to clients with an empty client id, "kip" or "kafka". timers: used to remove the measurements of idle clients.
+    """
     return ClientQuotas(
         store,
         semantics,

@@ -39,8 +39,8 @@ class _Limits:
 class ConnectionQuotas:
     """The connection counts and rates of one broker. Times are in milliseconds, rates in connections a second.
 
-    store: the configured client quotas of the cluster. The quotas of IP addresses are taken from it at the start. Each later change must be
-    passed to `quota_changed`.
+    store: the configured client quotas of the cluster. The quotas of IP addresses are read from it when this object is created. Each later change
+    must be passed to `quota_changed`.
     """
 
     def __init__(self, config: BrokerConfig, store: ClientQuotaStore) -> None:

@@ -95,7 +95,7 @@ def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def check_value(entity: QuotaEntity, quota_name: str, value: float) -> None:
-    """Raise KafkaError INVALID_REQUEST (42) if such an entity cannot have the quota `quota_name`, or if `value` is not valid for it (Q-20).
+    """Raise KafkaError INVALID_REQUEST (42) if `entity` cannot have the quota `quota_name`, or if `value` is not valid for this quota (Q-20).
 
     As in Kafka, NaN is valid for every quota, and infinity for quotas that are not integers (Q-22).
     """

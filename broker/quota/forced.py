@@ -47,7 +47,7 @@ class ForcedThrottle:
     times: int | None = None
     """The number of requests to throttle; None for all until the rule is cancelled."""
     hits: int = field(default=0, init=False)
-    """The number of requests throttled so far."""
+    """The number of requests that this rule has throttled so far."""
     rule_id: int = field(default=0, init=False)
     """The number of the rule, counted from 1 in each cluster; 0 before the rule is added to a cluster."""
 
@@ -79,7 +79,7 @@ class ForcedThrottle:
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> ForcedThrottle:
-        """Return a rule from its fields by name. Raises ValueError for an unknown field, and for a missing or invalid value."""
+        """Return a rule. given: maps field names to values. Raises ValueError for an unknown field, and for a missing or invalid value."""
         allowed = [f.name for f in fields(cls) if f.init]
         unknown = sorted(set(given) - set(allowed))
         if unknown:
@@ -92,11 +92,11 @@ class ForcedThrottle:
 
 
 class ForcedThrottles:
-    """The active rules, in the order in which they were added. Only the first rule that matches a request is applied."""
+    """The active rules for forced throttles, in the order in which they were added. Only the first rule that matches a request is applied."""
 
     def __init__(self) -> None:
         self.active: list[ForcedThrottle] = []
-        """The rules that are neither used up nor cancelled. While the list is empty, forced throttles cost each request only one check."""
+        """The rules that are neither used up nor cancelled. While this list is empty, a request costs only one check for forced throttles."""
         self._ids = itertools.count(1)
 
     def add(self, rule: ForcedThrottle) -> ForcedThrottle:
@@ -116,7 +116,7 @@ class ForcedThrottles:
         self.active.clear()
 
     def strike(self, api_key: int, client_id: str | None, user: str, broker_id: int) -> ForcedThrottle | None:
-        """Return the first active rule that matches a request, and raise the `hits` of this rule by one. Returns None if no rule matches."""
+        """Return the first active rule that matches a request, and count the request in the `hits` of this rule. Returns None if no rule matches."""
         for rule in self.active:
             if _fits(rule, api_key, client_id, user, broker_id):
                 rule.hits += 1

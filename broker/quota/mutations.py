@@ -48,7 +48,7 @@ class _BucketSensor(Sensor):
 
 
 class MutationQuotas(ClientSensors[_BucketSensor]):
-    """The token buckets of a cluster; a token is one partition.
+    """The token buckets of a cluster's controller mutation quotas (KIP-599); a token stands for one partition to create or delete.
 
     samples: the setting controller.quota.window.num. window_ms: the setting controller.quota.window.size.seconds, but in ms.
     metric_windows: the windows over which the metrics mutation-rate and throttle-time are measured.
@@ -113,7 +113,10 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
 
 
 class MutationCharge:
-    """The tokens that one request has taken. throttle_ms: how long the client must be throttled because of them, 0 if not at all."""
+    """The tokens of a controller mutation quota that one request has taken, one for each partition to create or delete (KIP-599).
+
+    throttle_ms: how long the client must be throttled because of these tokens, 0 if not at all.
+    """
 
     __slots__ = ("_client_id", "_now_ms", "_quotas", "_strict", "_user", "partitions", "throttle_ms")
 

@@ -66,7 +66,7 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
 
 
 def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
-    """Return the quota of the clients that are measured together under a user tag and a client-id tag (Q-9).
+    """Return the quota of all clients that share a measurement, which has the tags `user_tag` and `client_tag` (Q-9).
 
     lookup: a function that returns the configured quota of an entity, None if there is none. user_tag, client_tag: a user name and a client id; ""
     stands for any. No client is measured under ("", ""), so there is no limit for these tags.

@@ -21,7 +21,7 @@ _ITEM = re.compile("([0-9]+)[:-]([0-9]+)")
 
 
 class AllPartitions:
-    """The item `*` of a list of throttled replicas: every partition of a topic, on every broker."""
+    """The item `*` in a topic's list of throttled replicas: it stands for every partition of the topic, on every broker."""
 
     def __contains__(self, index: object) -> bool:
         return True
@@ -99,7 +99,10 @@ class ReplicationQuota:
 
 
 _RESPONSE_BYTES = 16
-"""The bytes that a Fetch response without partitions takes from the quota: 12 for the body (v13 to v17), 4 that `FetchResponse.sizeOf` adds."""
+"""The bytes that the replication quota counts for a Fetch response without partitions.
+
+They are 12 for the body (v13 to v17), and 4 that `FetchResponse.sizeOf` adds.
+"""
 _TOPIC_BYTES = 18
 _PARTITION_BYTES = 36
 

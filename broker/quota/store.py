@@ -88,7 +88,7 @@ class FilterComponent(NamedTuple):
 
 
 class ClientQuotaStore:
-    """The client quotas of a cluster. An entity whose last value is removed does not exist any more.
+    """The client quotas of a cluster. When the last quota of an entity is removed, the entity no longer exists.
 
     remember: a function that is called before each change to persist it; it raises KafkaError to reject the change. take_over: a function
     that is called after each change to apply it to the measurements.
@@ -114,7 +114,7 @@ class ClientQuotaStore:
     def set(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         """Set the quota `key` of an entity, or remove this quota if `value` is None.
 
-        Raises KafkaError INVALID_REQUEST (42) if such an entity cannot have the quota `key`, or if the value is not valid for this quota (Q-20). The
+        Raises KafkaError INVALID_REQUEST (42) if `entity` cannot have the quota `key`, or if the value is not valid for this quota (Q-20). The
         removal of a quota is not checked.
         """
         if value is not None:

@@ -17,7 +17,7 @@ def refill_ms(tokens: float, bound: float) -> int:
 
 
 def _lower(burst: float, tokens: float) -> float:
-    """Return `tokens`, limited to `burst`, the most that the bucket holds. NaN tokens remain NaN, as with Java's `Math.min`."""
+    """Return `tokens`, but at most `burst`, which is the most that a bucket holds. NaN remains NaN, as with Java's `Math.min`."""
     return burst if tokens >= burst else tokens
 
 

@@ -149,7 +149,7 @@ class SampledRate:
         return self._in_view(now_ms)[0]
 
     def _in_view(self, now_ms: int) -> tuple[float, int]:
-        """Return (sum of the values in the sample windows that have not expired at `now_ms`, time in ms at which the oldest window starts)."""
+        """Return (sum of the values, start of the oldest window in ms) of the sample windows that have not expired at `now_ms`."""
         total = 0.0
         oldest_ms = now_ms
         for value, start_ms, last_ms in zip(self._sums, self._starts_ms, self._lasts_ms, strict=True):

@@ -24,7 +24,7 @@ WORD_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "_")
 r"""The characters that `\w` matches. A word boundary lies between a word character and another character, or the start or end of the text."""
 
 _FIRST_FOLDED, _LAST_FOLDED = 0x41, 0x1044F
-"""The first and the last code point whose case variants RE2J 1.8 adds to a character class that ignores case."""
+"""The first and the last code point for which RE2J 1.8 adds case variants to a character class if case is ignored."""
 
 
 class Characters:
@@ -146,7 +146,7 @@ def _folds() -> dict[int, int]:
 
 
 def _orbit(code_point: int) -> set[int]:
-    """Return a code point and all its case variants: the code points that are equivalent to it if case is ignored."""
+    """Return the set of `code_point` and its case variants: the code points that are equivalent to it if case is ignored."""
     folds, orbit = _folds(), {code_point}
     while (code_point := folds.get(code_point, code_point)) not in orbit:
         orbit.add(code_point)

@@ -65,7 +65,10 @@ class _Flags(NamedTuple):
 
 
 class _Group:
-    """A group that is being parsed, or the whole expression: its finished alternatives, and the items of the alternative that is being parsed."""
+    """A group in an expression that is being parsed, or the whole expression.
+
+    It has the finished alternatives, and the items of the alternative that is being parsed.
+    """
 
     def __init__(self, flags_outside: _Flags) -> None:
         self.alternatives: list[Program] = []
@@ -78,7 +81,7 @@ class _Group:
 
 
 class _Parser:
-    """Parses a regular expression from left to right. It makes its checks in RE2J's order, so that both report the same error first."""
+    """Parses a regular expression from left to right. Its checks have the same order as RE2J's, so that both parsers report the same error first."""
 
     def __init__(self, text: str, longest: int) -> None:
         self._text = text

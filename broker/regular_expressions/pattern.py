@@ -12,7 +12,7 @@ from kafkaproto.broker.regular_expressions.parser import parse
 from kafkaproto.broker.regular_expressions.program import Check, Edge, Jump, Program, Read
 
 MOST_CACHED_POSITIONS: Final = 1_000_000
-"""The maximum number of instruction indexes in all cached states of one pattern together. When there are more, the cache is cleared."""
+"""The maximum total number of instruction indexes in the cached states of one pattern. When there are more, the cache is cleared."""
 
 
 def compile_pattern(text: str, longest: int) -> Pattern:
@@ -42,7 +42,7 @@ _START: Final = _State(frozenset({0}), at_start=True, after_word=False, after_ne
 
 
 class Pattern:
-    """A compiled regular expression. It follows all possible matches at once, and caches the states that it has computed."""
+    """A compiled regular expression. A match follows all possible paths at once, and the pattern caches the states that it has computed."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

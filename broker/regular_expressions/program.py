@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from kafkaproto.broker.regular_expressions.classes import Characters
 
 MOST_INSTRUCTIONS: Final = 100_000
-"""The maximum number of instructions of a program. RE2J has no such limit: there, nested repetitions may exhaust the broker's memory."""
+"""The maximum number of instructions of a program. RE2J has no such limit, so that nested repetitions may exhaust the memory of a Kafka broker."""
 
 
 class ExpressionError(Exception):

@@ -14,7 +14,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Awaited(ABC):
-    """A wait of a delayed request for an offset of one partition. The wait fails if this broker stops leading the partition in `leader_epoch`.
+    """A wait of a delayed request until one partition reaches an offset. It fails if this broker no longer leads the partition in `leader_epoch`.
 
     settled: whether the wait has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
     """
@@ -46,11 +46,14 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Return whether the partition has reached the required offset. If the wait has nevertheless failed, set `error_code`, too."""
+        """Return whether the partition has reached the required offset, which ends the wait.
+
+        Also sets `error_code` if the wait then counts as failed, for example because too few replicas are in sync.
+        """
 
 
 class AwaitedReplication(Awaited):
-    """A wait for the high watermark to reach `required_offset`."""
+    """A wait of a delayed request until the high watermark of a partition reaches `required_offset`."""
 
     __slots__ = ("required_offset",)
 
@@ -63,7 +66,7 @@ class AwaitedReplication(Awaited):
 
 
 class AwaitedAppend(AwaitedReplication):
-    """A wait of an append with acks=-1 for the high watermark to reach `required_offset`.
+    """A wait of an append with acks=-1 until the high watermark reaches `required_offset`.
 
     If fewer than min.insync.replicas replicas are in sync when the high watermark reaches the offset, the error is NOT_ENOUGH_REPLICAS_AFTER_APPEND
     (20).
@@ -80,7 +83,7 @@ class AwaitedAppend(AwaitedReplication):
 
 
 class AwaitedDeletion(Awaited):
-    """A wait until every live replica has deleted all records below `offset`."""
+    """A wait of DeleteRecords until every live replica of a partition has deleted all records below `offset`."""
 
     __slots__ = ("offset",)
 

@@ -205,7 +205,7 @@ def await_append(awaited: AwaitedReplication | None, timers: Timers, now_ms: int
 
 
 class _Wait:
-    """An append to an internal topic that waits until the in-sync replicas have it."""
+    """An append to an internal topic that waits until the in-sync replicas have the appended records."""
 
     __slots__ = ("_awaited", "_done", "_timer")
 

@@ -61,7 +61,7 @@ class ReplicaFetcher:
     # ---- which partitions ----------------------------------------------------------------------------------------------------
 
     def add(self, leader: Partition, follower: Partition) -> None:
-        """Start following a partition. The log of the replica `follower` must have no records that the log of the replica `leader` lacks."""
+        """Start following a partition. Before the call, records that the log of `leader` lacks must have been removed from the log of `follower`."""
         key = (leader.topic, leader.index)
         followed = self._followed[key] = FollowedPartition(leader, follower, self._settings, self._overrides.get(key))
         followed.left_out = followed.exceeds(self._follower_quota, self._actions.now_ms)
@@ -95,7 +95,7 @@ class ReplicaFetcher:
 
     @property
     def lag(self) -> int:
-        """Return how many offsets the leader has that this follower lacks, summed over all partitions."""
+        """Return how many offsets the follower is behind the leader's log end, summed over all partitions that this fetcher follows."""
         return sum(followed.missing for followed in self._followed.values())
 
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
@@ -117,7 +117,10 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """Remove a test's stop offset (hold) and delay for a partition, and fetch the partition at once. No effect on partitions not followed."""
+        """Remove the stop offset (hold) and the delay that a test has set for fetches of a partition, and fetch the partition at once.
+
+        Does nothing if this fetcher does not follow the partition.
+        """
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -197,7 +200,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule a partition's next fetch after a test's delay or, if none is set, after `delay_ms`. Does nothing while a test's delay runs."""
+        """Schedule a partition's next fetch after `delay_ms`, or after the delay that a test has set for it. Does nothing while such a delay runs."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True

@@ -108,7 +108,7 @@ class FollowedPartition:
 
     @property
     def missing(self) -> int:
-        """Return the number of offsets that the leader has and the follower lacks."""
+        """Return how many offsets the log end of the follower is behind that of the leader."""
         return max(0, self.leader.log.log_end_offset - self.follower.log.log_end_offset)
 
     def is_stale(self) -> bool:

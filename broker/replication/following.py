@@ -21,7 +21,7 @@ from kafkaproto.broker.runtime.timers import Timers
 
 
 class Peer(Protocol):
-    """Interface of another running broker: what a follower uses to fetch from the replicas that the other broker leads."""
+    """Interface of another running broker, with what this broker uses to fetch from the replicas that the other broker leads."""
 
     partitions: dict[tuple[str, int], Partition]
     leader_quota: ReplicationQuota
@@ -88,7 +88,7 @@ class Following:
             fetcher.remove(topic, index)
 
     def forget_topic(self, name: str) -> None:
-        """Remove the stop offsets (holds) and the delays that tests have set for the fetches of a deleted topic."""
+        """Remove the stop offsets (holds) and the delays that tests have set for the fetches of a topic, because the topic was deleted."""
         for key in [key for key in self._overrides if key[0] == name]:
             del self._overrides[key]
 

@@ -170,7 +170,7 @@ class Partition:
         self.down_converts = True
         self.retention = RetentionLimits()
         self.cleaning: CleaningLimits | None = None
-        """The limits of compaction, None if the topic is not compacted."""
+        """The settings for the compaction of this replica's log; None if the topic is not compacted."""
         self.expiry: Expiry | None = None
         """When the oldest segment of the log expires by age, as the latest check computed it; None before the first check."""
         self._soon = soon
@@ -358,7 +358,7 @@ class Partition:
             self.following.refetch_soon(self, now_ms)
 
     def bytes_in_rate(self, now_ms: int) -> float:
-        """Return the average bytes per second that leaders have appended to the partition since this broker's replica was created."""
+        """Return the average bytes per second that leaders have appended to the partition since the replica on this broker was created."""
         since_ms, before = self.held_from
         return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
 

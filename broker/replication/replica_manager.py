@@ -240,7 +240,7 @@ class ReplicaManager:
     def stop_following(self) -> None:
         """Stop fetching, and stop watching followers for lag, because the broker stops.
 
-        The measured rates of both replication quotas restart at 0. Failed verifications of transactions are forgotten, as in Kafka (TX-33).
+        The measured rates of both replication quotas restart at 0. All verifications of transactions are forgotten, as in Kafka (TX-33).
         """
         if self._shrink_timer is not None:
             self._shrink_timer.cancel()
@@ -264,8 +264,9 @@ class ReplicaManager:
     ) -> AppendResult:
         """Validate a batch, append it to `partition`, which this broker leads, and schedule a check of the requests that wait for records.
 
-        The checks, in Kafka's order: A. enough replicas are in sync, if `acks_all` (P-7); B. `validate` accepts the batch (P-8 to P-12); C. the batch
-        continues its producer's sequence, if it comes from a client (P-18 to P-20); D. the store can write the bytes.
+        produced: the bytes of the batch. from_client: False for a batch that a coordinator writes. The checks, in Kafka's order: A. enough replicas
+        are in sync, if `acks_all` (P-7); B. `validate` accepts the batch (P-8 to P-12); C. the batch continues its producer's sequence, if it comes
+        from a client (P-18 to P-20); D. the store can write the bytes.
 
         Raises KafkaError NOT_ENOUGH_REPLICAS (19) in case A, InvalidBatch in cases B and C, StorageError in case D. Nothing is appended then.
         """

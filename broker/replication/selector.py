@@ -30,7 +30,7 @@ class ClientMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
-    """One replica that has the requested offset (`ReplicaView`). caught_up_age_ms: the ms since the replica was last caught up, 0 for the leader."""
+    """One replica that has the requested offset (`ReplicaView`). caught_up_age_ms: ms since it last had all records; 0 for the leader."""
 
     broker_id: int
     rack: str | None
@@ -67,9 +67,9 @@ class LeaderSelector:
 
 
 class RackAwareReplicaSelector:
-    """A selector that returns the most caught-up replica in the client's rack (N-4).
+    """A selector that returns a replica in the client's rack: of several, the one that has the most records (N-4).
 
-    The selector returns the leader if the leader is in the client's rack, or if no replica is in that rack.
+    It returns the leader if the leader is in the client's rack, if no replica is in that rack, or if the client has no rack.
     """
 
     def select(

@@ -41,7 +41,7 @@ class Stores:
     - budget: limits the bytes in memory.
     - draw: a function that returns a random number from 0 to 1, for segment.jitter.ms; the cluster's seed determines the numbers.
     - events: where the replicas' logs report changes of their offsets (`offsets_moved`) and truncations (`log_truncated`).
-    - shelf: the data directory; None if records do not survive the process.
+    - shelf: the data directory; None if there is none, so that records do not survive the process.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ class TopicSettings(NamedTuple):
     down_converts: bool
 
     def apply_to(self, partition: Partition) -> bool:
-        """Apply these settings to a replica. Returns whether log maintenance must check the replica's log again.
+        """Apply these settings to a replica. Returns whether log maintenance, such as retention, must check the replica's log again.
 
         A check is needed if the limits of retention, the limits of compaction or `flush.ms` have changed, and the log is not empty.
         """

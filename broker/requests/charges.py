@@ -204,7 +204,7 @@ def charge_fetch(
 def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> None:
     """Charge the response to a follower's fetch to the leader's replication quota (R-5).
 
-    reply, frame: the response, decoded and encoded. The charge is 4 bytes plus the size of a response that contains only the throttled partitions.
+    reply, frame: the response, decoded and encoded. The charge is 4 bytes plus the body of a response that contains only the throttled partitions.
     """
     quota = exchange.node.replicas.leader_quota
     if quota.active:
@@ -212,7 +212,7 @@ def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> N
 
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
-    """Return 4 bytes plus the size of the body that a Fetch response would have if it contained only its throttled partitions.
+    """Return 4 plus the size in bytes of the body that a Fetch response would have if it contained only its throttled partitions.
 
     message, frame: the response, decoded and encoded. quota: the replication quota, which lists the throttled partitions.
     """

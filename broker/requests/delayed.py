@@ -13,7 +13,7 @@ Build = Callable[[], Outcome]
 
 
 class Delayed:
-    """A request that waits for its outcome (the handler's result, such as a reply). It completes at most once.
+    """A request that waits for its outcome, which is the result of its handler, such as a reply. It completes at most once.
 
     A handler returns a `Delayed` instead of an outcome. If the request waits for partitions, the handler calls `wait`. If it waits for members of a
     group, the group calls `complete`, with a function that builds the outcome, so that the time to build it is charged to this request.

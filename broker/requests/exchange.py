@@ -61,7 +61,7 @@ class Exchange:
     node: Node
     peer: Peer
     codec: Codec
-    """Encodes the response in the version of the request."""
+    """The codec of the request's API and version. It encodes the response."""
     api_key: int
     api_version: int
     correlation_id: int

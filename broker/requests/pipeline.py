@@ -181,7 +181,7 @@ def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
 
 
 def _park(exchange: Exchange, delayed: Delayed) -> None:
-    """Let the request wait until `delayed` completes. No other request of its connection is handled meanwhile."""
+    """Let a request wait until `delayed` completes. Until then, no other request of its connection is handled."""
     exchange.peer.parked = delayed
     if exchange.node.events.request_parked is not None:
         exchange.node.events.request_parked(exchange)

@@ -13,7 +13,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Replacement(NamedTuple):
-    """The error `instead`, which an API returns in place of another error in all versions before `first`."""
+    """The error `instead`, which an API returns in place of a coordinator's error in all versions before `first`."""
 
     first: int
     instead: ErrorCode

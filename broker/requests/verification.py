@@ -19,7 +19,7 @@ NO_SEQUENCE = -1
 
 
 class Verification(NamedTuple):
-    """The result of a verification.
+    """The result of verifying which partitions belong to a producer's transaction (KIP-890).
 
     errors: an error code for each partition, 0 for none. ended: partitions whose batches the leader must reject (TX-30). In these partitions the
     transaction was already open, so that they needed no verification, but it ended while the coordinator verified the other partitions.

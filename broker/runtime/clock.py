@@ -16,7 +16,7 @@ monotonic_ns = time.monotonic_ns
 class Clock(Protocol):
     """A source of time that never goes backwards.
 
-    is_wall: whether the clock advances with real time. Only then can the broker measure handler times with it, for the request-time quotas.
+    is_wall: whether the clock advances with real time. Only with such a clock can the broker measure handler times, for the request-time quotas.
     """
 
     is_wall: bool

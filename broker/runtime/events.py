@@ -19,7 +19,7 @@ UNDELIVERABLE = "undeliverable"
 
 
 class Observer:
-    """Receives the events of a cluster; the methods here do nothing. Subclass it, override methods, attach it with `Events.attach`.
+    """Receives the events of a cluster; the methods of this class do nothing. Subclass it, override methods, attach it with `Events.attach`.
 
     Connections: `connection_opened`, `bytes_received`, `connection_closed`.
     Requests: `request_refused`, `request_begun`, `feature_requested`, `request_parked`, `request_completed`, `response_built`, `response_ready`,

@@ -133,7 +133,7 @@ class Channel(asyncio.BufferedProtocol):
 
     @property
     def is_sending(self) -> bool:
-        """Return whether a task is sending a response."""
+        """Return whether a separate task is sending a large response on this connection."""
         return self._sending is not None
 
     # ---- from the connection -------------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ class Channel(asyncio.BufferedProtocol):
 
 
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
-    """Return whether a response must be sent in parts. buffers: the response, as bytes and file ranges in order.
+    """Return whether a response must be sent in parts. buffers: the response, as bytes and ranges of log files, in order.
 
     A response must be sent in parts if it has a large file range, or so many small file ranges that copies of all of them would take too much memory.
     """
@@ -269,7 +269,7 @@ def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
 
 
 def _whole(part: FileRange) -> bytes:
-    """Read a complete file range. Raises ConnectionError if the file has fewer bytes, because the size in the response would then be wrong."""
+    """Return all bytes of a range of a log file. Raises ConnectionError if the file has fewer bytes, because the response announces their number."""
     data = part.read()
     if len(data) != len(part):
         raise ConnectionError(

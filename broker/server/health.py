@@ -23,7 +23,7 @@ UNHEALTHY = 1
 CLIENT_ID = "kafkaproto-health"
 TIMEOUT_SECONDS = 3.0
 VERSION = 0
-"""The version of the Metadata request that is sent: brokers of every release support it."""
+"""The version of the Metadata request with which a broker is checked: brokers of every release support it."""
 
 DESCRIPTION = """Check whether brokers respond: send a Metadata request to each address, one after the other."""
 STATUSES = """exit status:

@@ -146,7 +146,7 @@ class BrokerLoop:
                 self._actions.run(now_ms)
 
     def stop(self) -> None:
-        """Cancel the timer, so that no deadline fires any more."""
+        """Cancel the event loop's timer for the next deadline, so that no timer of the cluster fires any more."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from kafkaproto.arguments import Parser as Parser
 
 _HOST = re.compile(r"\[([0-9a-fA-F:.]+(?:%[^\[\]]+)?)\]|([^:\[\]]*)")
-"""Matches a host name, an IPv4 address, or an IPv6 address in brackets, with its zone if it has one."""
+"""Matches the host in an option HOST:PORT: a name, an IPv4 address, or an IPv6 address in brackets, with its zone if it has one."""
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 

@@ -243,7 +243,7 @@ def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None
 
 
 async def close_servers(servers: Sequence[asyncio.Server]) -> None:
-    """Stop accepting connections, and finish setting up those that are accepted already."""
+    """Stop accepting connections on these asyncio servers, and finish setting up connections that are already accepted."""
     for server in servers:
         for sock in server.sockets:
             # asyncio loses a connection whose server closes between `accept` and `connection_made`: accept no more, finish the

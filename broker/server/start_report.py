@@ -31,11 +31,11 @@ NOT_SERVED = {"share groups": ApiKey.SHARE_GROUP_HEARTBEAT, "streams groups": Ap
 The report names a kind if the emulated release of Kafka has this API.
 """
 DEFAULT = -1
-"""Stands for a number of partitions or replicas that `--topic` does not give, so that the default of the broker's settings applies."""
+"""A stand-in for a number of partitions or replicas that `--topic` does not give; the default in the broker's settings then applies."""
 
 
 class TopicOption(NamedTuple):
-    """A parsed value of the option `--topic`. partitions, replicas: the two numbers; `DEFAULT` (-1) if the value does not give them."""
+    """A topic that the option `--topic` names. partitions, replicas: their numbers; DEFAULT if the option does not give them."""
 
     name: str
     partitions: int = DEFAULT
