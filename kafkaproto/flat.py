@@ -240,8 +240,7 @@ def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
 def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
     """Decode the rest of an unsigned varint whose first two bytes have been read. Returns ``(value, index after it)``.
 
-    b: the buffer. p: the index of the third byte. value: (first byte & 0x7F) + (second byte << 7). Its bit 14, the second continuation bit, is
-    ignored.
+    b: the buffer. p: the index of the third byte. value: (first byte & 0x7F) + (second byte << 7); bit 14, a continuation bit, is ignored.
     """
     value &= 0x3FFF
     for shift in (14, 21, 28):
@@ -262,8 +261,8 @@ def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
 def read_string_length_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
     """Decode the rest of the length prefix of a compact string. Returns ``(length + 1, index after the prefix)``.
 
-    The prefix is an unsigned varint of the length + 1. b: the buffer. p: the index of the second byte of the prefix. first: the first byte, which has
-    the continuation bit. Raises Malformed for a length above 32767.
+    The prefix is an unsigned varint of the length + 1. b: the buffer. p: the index of its second byte. first: its first byte, with continuation bit.
+    Raises Malformed for a length above 32767.
     """
     length_plus_one, p = read_uvarint_tail(b, p, first)
     if length_plus_one > MAX_STRING_BYTES + 1:
@@ -298,8 +297,7 @@ RawTags = list[tuple[int, bytes]]
 def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags | None, int]:
     """Decode ``count`` tags of a struct that has no known tagged fields. Returns (tags, index after them).
 
-    b: the buffer. p: the index after the count. n: the index at which the message ends. The returned tags are None if ``count`` is 0. Raises
-    Malformed if a tag extends beyond ``n``.
+    b: the buffer. p: the index after the count. n: the end of the message. tags is None if ``count`` is 0. Raises Malformed for a tag beyond ``n``.
     """
     if count > n - p:
         raise Malformed(f"{count} tagged fields are announced, but only {n - p} bytes are left")

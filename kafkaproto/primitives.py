@@ -114,10 +114,7 @@ class LengthPrefixed(WireType):
         self.nullable = nullable
 
     def parse_length(self, stream: BinaryIO, path: str) -> int | None:
-        """Return a length that is decoded from the stream, None for null.
-
-        Raises DecodeError, naming the field ``path``, for a forbidden null or too few bytes.
-        """
+        """Decode a length from the stream, None for null. Raises DecodeError, with the field ``path``, for a forbidden null or too few bytes."""
         offset = stream.tell()
         if self.compact:
             length = parse_uvarint(stream, path) - 1
@@ -135,10 +132,7 @@ class LengthPrefixed(WireType):
         return length
 
     def build_length(self, length: int | None, stream: BinaryIO, path: str) -> None:
-        """Write an encoded length to the stream. length: None stands for null.
-
-        Raises EncodeError, naming the field ``path``, for a forbidden null or too large a length.
-        """
+        """Encode a length, or null if it is None. Raises EncodeError, with the field ``path``, for a forbidden null or too large a length."""
         if length is None and not self.nullable:
             raise EncodeError(path, "must not be null")
         if self.compact:

@@ -65,10 +65,7 @@ class Registry:
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
     def await_writes(self, group_id: str, now_ms: int, done: Stored) -> None:
-        """Call `done` when all records in a group's partition of `__consumer_offsets` are replicated (GC-66).
-
-        `done` is called at once if the broker emulates Kafka's old group coordinator.
-        """
+        """Call `done` when all records in a group's partition are replicated (GC-66); at once if the broker emulates Kafka's old coordinator."""
         self._storage.await_writes(group_id, now_ms, done)
 
     def create(self, group_id: str, now_ms: int) -> Group:

@@ -41,8 +41,7 @@ NOTHING_NEEDED = (1 << 63) - 1
 class Store:
     """An append-only sequence of bytes, the batches of one partition. A position is the number of a byte in this sequence; the number never changes.
 
-    `end_position` is the position at which the next append begins. `segment_bytes`, the size at which a segment is full, may change at any time; it
-    applies to later appends.
+    `end_position` is the position at which the next append begins. `segment_bytes`, the size at which a segment is full, may change at any time.
     """
 
     __slots__ = (
@@ -85,10 +84,7 @@ class Store:
     # Writing
 
     def append(self, data: Data) -> int:
-        """Append `data`, the bytes of one batch, and return the byte position in the store at which it begins.
-
-        Raises StorageError if the write fails; then nothing was appended.
-        """
+        """Append `data`, one batch, and return the byte position at which it begins. Raises StorageError, without an append, if the write fails."""
         position = self.end_position
         length = len(data)
         end = position + length
@@ -103,10 +99,9 @@ class Store:
         return position
 
     def _make_room(self, length: int, end: int) -> None:
-        """Ensure that the last segment has room for a batch that will be appended. length: the size of the batch in bytes.
+        """Ensure that the last segment has room for a batch of `length` bytes, which will end at byte position `end` of the store.
 
         If the batch would make the active segment larger than `segment_bytes`, a new segment starts. An empty segment takes a batch of any size.
-        end: the byte position at which the store will end after the append: `end_position + length`.
         """
         open_bytes = self.open_bytes
         if open_bytes and open_bytes + length > self.segment_bytes:
@@ -129,8 +124,7 @@ class Store:
         B. a part of the spill file, which small segments share, if this segment is small or connections need the remaining descriptors;
         C. a temporary file.
 
-        In cases B and C, earlier bytes of the log's segment stay in plain memory. The active segment of the log then consists of several segments of
-        the store.
+        In cases B and C, earlier bytes stay in plain memory. The active segment of the log then consists of several segments of the store.
         """
         if not isinstance(self.last, MemorySegment):
             self._start_segment(self.open_bytes, is_cleaned=False)
@@ -150,9 +144,9 @@ class Store:
         self._use_last_segment()
 
     def flush_append(self, position: int, records: int, now_ms: int) -> None:
-        """Count an append of `records` records. If flush.messages records are unflushed now, flush the last segment with fsync.
+        """Count `records` records appended at byte `position`. If flush.messages records are unflushed now, flush the last segment with fsync.
 
-        position: the byte position in the store at which the append began. If fsync fails, the append is undone and StorageError is raised.
+        If fsync fails, the append is undone and StorageError is raised.
         """
         unflushed_records = self.flush_state.unflushed_records + records
         if unflushed_records < self.flush_state.limit_records:
@@ -190,10 +184,7 @@ class Store:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Return a context in which appends go to new segments, so that compaction does not mix its output with the active segment.
-
-        Appends after the context continue the segment that was active before it.
-        """
+        """Return a context in which the output of compaction goes to new segments. Later appends continue the segment that was active before."""
         open_bytes, number = self.open_bytes, self.segment_number
         # Also if the last segment is empty: a failed append may have left a file under the other name.
         self._start_segment(0, is_cleaned=True)
@@ -238,10 +229,7 @@ class Store:
     # Reading
 
     def region(self, position: int, length: int) -> Region:
-        """Return the `length` bytes from byte `position` on: as `bytes` if they are in plain memory, otherwise as a range of the segment's file.
-
-        All of these bytes must be in one segment.
-        """
+        """Return `length` bytes of one segment from byte `position` on: `bytes` if they are in plain memory, otherwise a range of its file."""
         segment = self.segment_at(position)
         return segment.region(position - segment.base, length)
 

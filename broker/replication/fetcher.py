@@ -117,10 +117,7 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the stop offset (hold) and the delay that a test has set for fetches of a partition, and fetch the partition at once.
-
-        Does nothing if this fetcher does not follow the partition.
-        """
+        """Remove a test's stop offset (hold) and delay for a partition, and fetch it at once. Does nothing if the partition is not followed."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return

@@ -264,9 +264,8 @@ class ReplicaManager:
     ) -> AppendResult:
         """Validate a batch, append it to `partition`, which this broker leads, and schedule a check of the requests that wait for records.
 
-        produced: the bytes of the batch. from_client: False for a batch that a coordinator writes. The checks, in Kafka's order: A. enough replicas
-        are in sync, if `acks_all` (P-7); B. `validate` accepts the batch (P-8 to P-12); C. the batch continues its producer's sequence, if it comes
-        from a client (P-18 to P-20); D. the store can write the bytes.
+        produced: the bytes of the batch. The checks, in Kafka's order: A. enough replicas are in sync, if `acks_all` (P-7); B. `validate` accepts the
+        batch (P-8 to P-12); C. the batch continues its producer's sequence, if it comes from a client (P-18 to P-20); D. the store can write it.
 
         Raises KafkaError NOT_ENOUGH_REPLICAS (19) in case A, InvalidBatch in cases B and C, StorageError in case D. Nothing is appended then.
         """

@@ -10,10 +10,7 @@ from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """A column of a table. type: as in Spark's DDL. about: its meaning, with the unit.
-
-    broker_only: True for a column that is null unless a broker recorded the trace.
-    """
+    """A column of a table. type: as in Spark's DDL. about: its meaning and unit. broker_only: whether only traces of brokers have values for it."""
 
     name: str
     type: str
