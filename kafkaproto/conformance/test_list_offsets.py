@@ -135,7 +135,7 @@ def test_list_offsets_response_repeats_duplicate_topics_of_the_request_before_4_
 
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("L-10")
-def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject: Subject) -> None:
+def test_list_offsets_merges_repeated_topics_of_a_request_from_release_4_0_on(subject: Subject) -> None:
     """The request has two entries for one topic, the response has one. The test ignores the order of the topics, which a hash table determines."""
     a, b = new_topic(subject, 2), new_topic(subject)
     assert sorted((name, sorted(i)) for name, i in entries_of(subject, (a, 0), (b, 0), (a, 1))) == [

@@ -217,7 +217,7 @@ def test_elect_leaders_omits_partitions_that_need_no_election_but_keeps_their_to
 def test_leader_election_fails_if_the_only_replica_of_a_partition_is_stopped(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [2]})
     subject.stop_broker(2)
-    wait_until(subject, lambda: topic.partition().leader_id == -1, "the partition has no leader")
+    wait_until(subject, lambda: topic.partition().leader_id == -1, f"{topic.name}-0 has no leader")
     for kind, code, message in (
         (0, 80, "The preferred leader was not available."),
         (1, 83, "Eligible topic partition leaders are not available."),
@@ -241,7 +241,7 @@ def test_unclean_leader_election_elects_a_running_replica(subject: Subject) -> N
     assert elected(subject, topic, 0, unclean=True) == [(0, 84)]
     subject.stop_broker(1)
     subject.start_broker(2)
-    wait_until(subject, lambda: topic.partition().leader_id == -1, "the partition has no leader")
+    wait_until(subject, lambda: topic.partition().leader_id == -1, f"{topic.name}-0 has no leader")
     assert elected(subject, topic, 0) == [(0, 80)]
     assert elected(subject, topic, 0, unclean=True) == [(0, 0)]
     wait_until(subject, lambda: topic.partition().leader_id == 2, "broker 2 leads partition 0")
