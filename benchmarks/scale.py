@@ -32,8 +32,8 @@ def measure_size(size: int, folder: Path) -> dict[str, float]:
     """Measure the pipeline with a trace of `size` requests, in a separate process.
 
     folder: has the trace in its subfolder `trace`, and receives the tables and the report. Returns a dict: `requests` (the size), `parquet_s` and
-    `whole_s` (the seconds to write the tables as Parquet, and for the whole report), `broken` (number of broken rules), `worker_mb` (the largest
-    memory of a Python worker of Spark, in MB).
+    `whole_s` (the seconds to write the tables as Parquet, and for the whole report), `broken` (number of audit rules that the trace breaks),
+    `worker_mb` (the largest memory of a Python worker of Spark, in MB).
     """
     environment = os.environ | {"PYSPARK_SUBMIT_ARGS": f"--driver-memory {DRIVER_MEMORY} pyspark-shell"}
     command = [sys.executable, "-m", "benchmarks.scale", "--one", str(folder)]
@@ -68,7 +68,7 @@ def measure_here(folder: Path) -> dict[str, float]:
     """Measure in this process the time from trace to Parquet and then, with another output folder, the time from trace to report page.
 
     folder: has the trace in its subfolder `trace`, and receives the tables and the report. Returns a dict: `parquet_s` and `whole_s` (the two times
-    in seconds), and `broken` (the number of rules that the trace breaks).
+    in seconds), and `broken` (the number of audit rules that the trace breaks).
     """
     from kafkaproto.pipeline.session import local_session
     from kafkaproto.pipeline.trace.progress import Progress

@@ -123,7 +123,8 @@ def new_mutations(
 ) -> MutationQuotas:
     """Return the object that enforces the controller mutation quotas of a new cluster (KIP-599).
 
-    store: has the configured quotas. semantics: how quotas apply to clients with an empty client id, "kip" or "kafka".
+    store: has the configured quotas. semantics: "kip" or "kafka", which differ in the quota of clients with an empty client id. timers: used to
+    remove the measurements of idle clients.
     """
     samples, window_s = (config.get(-1, f"controller.quota.window.{name}") for name in ("num", "size.seconds"))
     metric_windows = MetricWindows(config.get(-1, "metrics.num.samples"), config.get(-1, "metrics.sample.window.ms"))
@@ -238,9 +239,9 @@ def attach_observers(
     """Attach observers to `events`: the journal, the observers that write log messages, and `others`.
 
     journal: the list of the cluster's requests and events, which tests read. If the journal keeps details of requests (`DetailedJournal`), the
-    observer that logs each connection and request (`RequestLog`) is attached, too. release_name: the emulated release, for log messages about refused
-    clients. timers: schedule checks that log their result. For example, after a client has searched for the coordinator of a group that does not
-    exist, such a check logs the client if the group does not exist some time later either.
+    observer that logs each connection and request (`RequestLog`) is attached, too. release_name: the emulated Kafka release, for log messages about
+    refused clients. timers: schedule checks that log their result. For example, after a client has searched for the coordinator of a group that does
+    not exist, such a check logs the client if the group does not exist some time later either.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

@@ -130,7 +130,7 @@ class Cluster:
             raise
 
     def _begin(self, brokers: int, cluster_id: str, rng: Random, journal_topic: str | None) -> None:
-        """Build all parts of the cluster, and restore persisted data. journal_topic: the topic in which events are published; None for no topic."""
+        """Build all parts of a cluster with `brokers` brokers, and restore persisted data. journal_topic: the topic for events; None for no topic."""
         self.rng = rng
         kept = self.persistence
         self.quota_store = ClientQuotaStore(self._quota_changed, None if kept is None else kept.remember_quotas)
@@ -359,8 +359,8 @@ class Cluster:
     def reset(self) -> None:
         """Bring the cluster back to its initial state.
 
-        Deletes topics, groups, quotas, changed settings and the journal, starts stopped brokers and closes connections. Ports and observers stay. The
-        cluster still uses its data directory, from which the topics are deleted.
+        Deletes topics, groups, quotas and changed settings, clears the list of requests and events (`journal`), starts stopped brokers and closes
+        connections. Ports and observers stay. The cluster still uses its data directory, from which the topics are deleted.
         """
         _reset(self)
 

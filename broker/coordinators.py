@@ -102,7 +102,10 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
 
 
 def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupSettings:
-    """Return one broker's settings of the new group protocol (KIP-848); before release 3.7, which lacks these settings, their defaults."""
+    """Return one broker's settings of the new group protocol (KIP-848).
+
+    Releases before 3.7 lack these settings; the result then has their defaults. shared: the state that all brokers of the cluster share.
+    """
     get, known = shared.config.for_broker(broker_id), shared.config.definitions.broker
     if "group.consumer.assignors" not in known:
         return ConsumerGroupSettings()

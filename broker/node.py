@@ -133,7 +133,8 @@ class SharedState(Protocol):
     def coordinator_of(self, group_id: str, partition_count: int = 0) -> int:
         """Return the id of the broker that coordinates a group.
 
-        partition_count: how many partitions store groups; 0 for all. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) without a coordinator.
+        partition_count: how many partitions of `__consumer_offsets` store groups, from partition 0 on; 0 for all. Raises KafkaError
+        COORDINATOR_NOT_AVAILABLE (15) without a coordinator.
         """
 
     def new_producer_id_block(self) -> int:

@@ -25,7 +25,7 @@ CACHE = ROOT / ".cache" / "ab"
 BASE, NOW = "base", "now"
 COMMIT_LENGTH = 40
 LINKED = ("kafkaproto", "broker", "pipeline", "kafkaproto_cli.py")
-"""The files and folders of a checkout that a broker needs. The folder of a side may consist of links to them.
+"""The files and folders of a checkout that a broker needs. A side of a comparison may be a folder of links to them.
 
 The last file exists only in commits from before kafkaproto/cli.py was added.
 """

@@ -61,7 +61,7 @@ def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, 
 
     sides: the other commit and the working tree. Their order alternates from round to round, and client and broker run on different cores. Each round
     gives a ratio: the speed of the working tree divided by the speed of the other commit. rows: the measurements. A measurement whose median ratio is
-    below the limit gets `rounds` further rounds, because more rounds separate a real difference from the noise of a busy machine.
+    below 0.95 gets `rounds` further rounds, so that noise of a busy machine is not taken for a difference.
     """
     speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):

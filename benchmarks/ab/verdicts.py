@@ -56,8 +56,8 @@ def at_most(row: str, base: float | None, now: float | None, limit: float, form:
 def paired(row: str, base: Sequence[float], now: Sequence[float]) -> Result:
     """Return the `Result` of a measurement of speed. The ratio is the median of the ratios now/base of all rounds. row: name of the measurement.
 
-    base, now: the speeds of the other commit and of the working tree, one number for each round. Ratios are taken within a round because the
-    machine's speed changes from round to round.
+    base, now: the speeds of the other commit and of the working tree, one number for each round. The two speeds of a round are measured one after the
+    other, so that changes of the machine's speed hardly affect their ratio.
     """
     if len(base) != len(now) or not base:
         return Result(row, "-", "-", None, LEAST_SPEED, True, f"{len(base)} rounds of the base and {len(now)} of now")

@@ -56,7 +56,7 @@ The module of the newest commits comes first. A commit that moves an object adds
 
 
 class WorkloadError(Exception):
-    """Raised for a measurement that cannot run with the code of this commit, or that gets other responses than it is meant to measure."""
+    """Raised if a measurement cannot run with the code of the measured commit, or if the broker's responses are not as intended."""
 
 
 def find(name: str) -> Any:
@@ -77,7 +77,7 @@ def find(name: str) -> Any:
 
 
 def message(module: str, name: str, /, **fields: Any) -> Any:
-    """Return a message, or a struct inside one, with these values of its fields.
+    """Return a message, or a struct inside one, with the given field values.
 
     module: name of a module in `kafkaproto.messages`, such as "produce". name: name of a class in this module.
     """

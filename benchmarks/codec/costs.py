@@ -20,7 +20,7 @@ PAIRS = [("Produce", 0, 9), ("Fetch", 1, 11), ("Metadata", 3, 12), ("OffsetFetch
 
 
 def rows(repeats: int) -> list[tuple[str, float, float]]:
-    """Return (name of the measurement, ratio, limit) for each measured cost.
+    """Return (name of the measurement, ratio, limit) for the import of the codec and for the first use of some APIs.
 
     ratio: the time of this codec divided by that of the library `construct`, as the median over all repeats. limit: the largest allowed ratio.
     repeats: how often each cost is measured.

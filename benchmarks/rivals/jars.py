@@ -33,7 +33,7 @@ Coordinates = tuple[str, str, str]
 
 
 class JarsMissing(RuntimeError):
-    """Raised if the jars are missing and cannot be downloaded. The message says what to do."""
+    """Raised if Kafka's jars are missing and cannot be downloaded. The message says what to do."""
 
 
 def cache_folder() -> Path:

@@ -21,7 +21,7 @@ SETTINGS = {
     "fetch.max.bytes": "2147483647",
     "unclean.leader.election.enable": "false",
 }
-"""The settings that a small cluster needs. All others keep Kafka's defaults, because changing them would change what the benchmark measures."""
+"""The Kafka settings that differ from the defaults: those that a small cluster needs. All other settings keep the defaults."""
 
 
 def kfake() -> Program:

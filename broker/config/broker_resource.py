@@ -207,7 +207,7 @@ class BrokerResource:
         }
 
     def _thread_counts(self) -> dict[str, int]:
-        """Return the names and current values of the settings for numbers of threads that are dynamic in the emulated release."""
+        """Return the names and current values of the settings for numbers of threads that are dynamic in the emulated Kafka release."""
         config = self._cluster.config
         known = config.definitions.broker
         return {

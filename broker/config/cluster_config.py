@@ -60,8 +60,9 @@ class ClusterConfig:
     """All settings of a cluster's brokers. `for_broker` returns those of one broker.
 
     static: the settings given at start; maps "<setting>" (for all brokers) or "<broker id>.<setting>" (for one broker) to text, as on the command
-    line, or to a number or bool. profile: values that replace Kafka's defaults; every setting given at start overrides them. strict_kip: whether to
-    follow the KIPs and documentation where they differ from Kafka's code (D10). Raises ConfigError for unknown names and invalid values.
+    line, or to a number or bool. profile: values of settings that replace Kafka's defaults (such as those of the profile `test`); settings given at
+    start override them. strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10). Raises ConfigError for
+    unknown names and invalid values.
     """
 
     def __init__(
@@ -131,8 +132,8 @@ class ClusterConfig:
     def static_texts(self, broker_id: int) -> dict[str, str]:
         """Return the settings of one broker, as text, without Kafka's defaults and without those set at run time.
 
-        A setting has the value given at start for this broker, otherwise the value given at start for all brokers, otherwise the value of the
-        profile.
+        A setting has the value given at start for this broker, otherwise the value given at start for all brokers, otherwise that of the cluster's
+        profile (`test` or `kafka`).
         """
         texts = {name: as_text(value) or "" for name, value in self._profile.items()}
         texts |= {name: self._given[name] for name in self.static_all}
@@ -172,8 +173,9 @@ class ClusterConfig:
         """Compute the change that sets `min.insync.replicas` dynamically for all brokers together, and removes it from single brokers.
 
         Kafka's controller makes this change when eligible leader replicas are enabled (KIP-966); this method only computes it. If the setting has no
-        dynamic value for all brokers yet, it gets the value given at start for all brokers, else the profile's value, else Kafka's default. Returns
-        a dict that has an entry for each broker id (or ALL_BROKERS) whose settings change: all of its dynamic settings after the change, as text.
+        dynamic value for all brokers yet, it gets the value given at start for all brokers, else the value in the cluster's profile (`test` or
+        `kafka`), else Kafka's default. Returns a dict that has an entry for each broker id (or ALL_BROKERS) whose settings change: all of its dynamic
+        settings after the change, as text.
         """
         changed = {}
         for broker_id in self.dynamic_broker:
@@ -261,7 +263,7 @@ class ClusterConfig:
         """Return the typed value of a topic setting: the value in `overrides`, otherwise that of the broker's equivalent setting.
 
         overrides: the settings that the topic sets itself, as text. A topic setting without an equivalent broker setting, or one that the emulated
-        release does not have, has its default.
+        Kafka release does not have, has its default.
         """
         setting = self.definitions.topic.get(name)
         if setting is None:

@@ -149,7 +149,7 @@ class Definitions:
 
     @property
     def other(self) -> Definitions:
-        """Return the other of the two tables, 3.9.1 or 4.2.0, to look up settings that this table lacks."""
+        """Return the definitions of the other Kafka version (3.9.1 or 4.2.0), to look up settings that these definitions lack."""
         return _definitions(NEWER_TABLE if self.table == OLDER_TABLE else OLDER_TABLE)
 
 

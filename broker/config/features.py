@@ -70,7 +70,7 @@ def initial_features(release: str) -> Mapping[str, int]:
 
 
 def changed_levels(release: str, levels: Mapping[str, int]) -> dict[str, int]:
-    """Return, by feature, the current levels of a cluster that differ from the levels of a new cluster of the emulated release.
+    """Return, by feature, the current levels of a cluster that differ from the levels of a new cluster of `release`.
 
     levels: the current levels. A feature that is missing in `levels`, or that a new cluster does not finalize, counts as level 0.
     """

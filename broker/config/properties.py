@@ -109,7 +109,7 @@ def combined(*layers: Mapping[str, str]) -> dict[str, str]:
 
 
 class _InvalidLine(ValueError):
-    """Raised for a line of a file that cannot be accepted."""
+    """Raised for a line of a properties file with a malformed escape or an invalid value."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)

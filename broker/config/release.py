@@ -55,13 +55,16 @@ def is_release_4_2(release: str) -> bool:
 
 
 def ranges_of(release: str) -> Ranges:
-    """Return a dict of API keys to (lowest, highest version) in a release. Raises ValueError, with the known releases, if `release` is unknown."""
+    """Return a dict of API keys to (lowest, highest version) in the ApiVersions response of a release. Raises ValueError for an unknown release."""
     _place(release)
     return versions(release)
 
 
 def accepted_ranges_of(release: str) -> Ranges:
-    """Return a dict of API keys to (lowest, highest version) that a broker of a release handles. Kafka 4 lists Produce 0 to 2, but rejects them."""
+    """Return a dict of API keys to (lowest, highest version) that a broker of a release accepts.
+
+    Brokers of Kafka 4 list versions 0 to 2 of Produce in ApiVersions, but reject them. The result does not contain these versions.
+    """
     return accepted(release)
 
 

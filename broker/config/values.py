@@ -119,7 +119,10 @@ def broker_setting(name: str, definitions: Definitions | None = None) -> Setting
 
 
 def known_broker_setting(name: str, known: Definitions) -> Setting | None:
-    """Return the definition of a broker setting as `broker_setting` does, but None if no release has it. known: the emulated release's settings."""
+    """Return the definition of a broker setting as `broker_setting` does, but None if no release has it.
+
+    known: the definitions of the settings of the emulated Kafka release.
+    """
     setting = known.broker.get(name) or _of_listener(name, known)
     if setting is not None:
         return setting

@@ -312,7 +312,7 @@ class SessionCache:
         now_ms: int,
         names: dict[Hashable, str],
     ) -> int:
-        """Create a session, for a follower if `privileged`. Returns its id, 0 if no slot can be freed (S-2, S-13). names: maps topic ids to names."""
+        """Create a session. Returns its id, 0 if the cache is full and no session may be evicted (S-2, S-13). names: maps topic ids to names."""
         if len(self._sessions) >= self.slots and not self._evict_for(privileged, len(partitions), now_ms):
             return NO_SESSION
         session = Session(self._unused_id(), privileged, uses_topic_ids, now_ms, partitions, now_ms, names=names)

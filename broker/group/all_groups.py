@@ -47,7 +47,7 @@ class AllGroups:
         return [group for coordinator in self._coordinators() for group in coordinator.list_groups()]
 
     def describe(self, group_id: str) -> GroupDescription:
-        """Return the description of one group, classic or of the new protocol. The state of an unknown group is Dead."""
+        """Return the description of one group, classic or of the new protocol (KIP-848). The state of an unknown group is Dead."""
         for coordinator in self._coordinators():
             description = coordinator.describe_any(group_id)
             if description.state != UNKNOWN_GROUP:

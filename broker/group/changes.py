@@ -182,7 +182,7 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
     b. Any other member that is only in `after` has joined. A member that is only in `before` has the cause in `notes`, or was removed.
     c. For a member in both snapshots, the cause is the first of these that exists: it left temporarily, its subscription changed, the cause in
        `notes`.
-    d. If the group was converted between the classic and the new protocol, the conversion is a cause.
+    d. If the group was converted between the classic and the new protocol (KIP-848), the conversion is a cause.
     e. Otherwise, if the group epoch grew and the partitions of subscribed topics changed, the topics are a cause.
     """
     owners = {instance: member_id for member_id, (instance, _, _) in before.members.items() if instance is not None}

@@ -18,7 +18,10 @@ from kafkaproto.broker.group.replay import Change, Loaded, apply, empty, end_tra
 from kafkaproto.broker.group.storage import GroupStorage
 
 MAX_QUEUED = 32
-"""The minimum length of a queue of changes at which its replicated changes are applied. Each partition of `__consumer_offsets` has such a queue."""
+"""How many changes a queue holds before its replicated changes are applied. Each partition of `__consumer_offsets` has such a queue.
+
+A queue may become longer while many of its changes are not replicated yet.
+"""
 
 
 @dataclass(slots=True)

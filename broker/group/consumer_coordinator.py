@@ -147,7 +147,7 @@ class ConsumerCoordinator:
     def resume(self, group: ConsumerGroup, now_ms: int) -> None:
         """Start the timers of the members of a group that was loaded from the offsets topic (GO-11).
 
-        As in Kafka, members of the classic protocol get the same timers and timeouts as members of the new protocol.
+        As in Kafka, members of the classic protocol get the same timers and timeouts as members of the new protocol (KIP-848).
         """
         for member in group.members.values():
             self._transitions.expect(group, member, now_ms, is_loaded=True)

@@ -148,8 +148,8 @@ class Membership:
     def find_classic(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
         """Return a member that uses the classic protocol (GN-56). instance_id: None for a dynamic member.
 
-        Raises KafkaError UNKNOWN_MEMBER_ID (25) if there is no such member or the member uses the new protocol, and FENCED_INSTANCE_ID (82) if
-        another member has the instance id. If the missing static member is in `group.fenced`, FENCED_MEMBER_EPOCH (110) is raised instead of
+        Raises KafkaError UNKNOWN_MEMBER_ID (25) if there is no such member or the member uses the new protocol (KIP-848), and FENCED_INSTANCE_ID (82)
+        if another member has the instance id. If the missing static member is in `group.fenced`, FENCED_MEMBER_EPOCH (110) is raised instead of
         UNKNOWN_MEMBER_ID.
         """
         if instance_id is None:

@@ -244,7 +244,7 @@ class GroupCoordinator:
     ) -> int:
         """Handle Heartbeat and return its error code. The session timeout restarts even if the error is REBALANCE_IN_PROGRESS.
 
-        generation_id: the generation that the member is in; for a classic member in a group of the new protocol, its member epoch.
+        generation_id: the generation that the member is in; for a classic member in a group of the new protocol (KIP-848), its member epoch.
         group_instance_id: None unless the member is static.
         """
         if not group_id:
@@ -304,8 +304,8 @@ class GroupCoordinator:
         """Fence a member, so that its next request gets an error: FENCED_INSTANCE_ID in a classic group, otherwise FENCED_MEMBER_EPOCH.
 
         In a classic group the member must be static: this method handles a JoinGroup as if a second process with the same instance id had sent it
-        (KIP-345). In a group of the new protocol, the member is removed. Raises KeyError for an unknown group or member, ValueError for a dynamic
-        member of a classic group, KafkaError if the classic group rejects the join.
+        (KIP-345). In a group of the new protocol (KIP-848), the member is removed. Raises KeyError for an unknown group or member, ValueError for a
+        dynamic member of a classic group, KafkaError if the classic group rejects the join.
         """
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:

@@ -31,7 +31,7 @@ _VERSION = struct.Struct(">h")
 
 
 def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
-    """Return a group of the new protocol with the members, the assignments and the offsets of a classic group (GN-55).
+    """Return a group of the new protocol (KIP-848) with the members, the assignments and the offsets of a classic group (GN-55).
 
     The epochs of the result equal the generation of the classic group. topics: the topics of the cluster by name. is_release_4: whether the rules of
     Kafka 4.0 and later apply. With them, a member without an assignment is allowed, and an assignment with user data is an error. Before 4.0, a
@@ -80,7 +80,7 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
 
 
 def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
-    """Check that a classic group with members may be converted to the new protocol (GN-54, GN-55).
+    """Check that a classic group with members may be converted to the new protocol (KIP-848; GN-54, GN-55).
 
     settings: the migration policy and the maximum size of a group. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the conversion is not allowed.
     """
@@ -98,7 +98,7 @@ def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
 
 
 def entries_of(group: ConsumerGroup) -> list[Entry]:
-    """Return the records that store a group of the new protocol which was converted from a classic group, in the order in which Kafka writes them."""
+    """Return the records of a group that was converted from the classic to the new protocol (KIP-848), in the order in which Kafka writes them."""
     members = group.members.values()
     return [
         *(stored_as.member_entry(group.group_id, member) for member in members),

@@ -32,7 +32,7 @@ def _overview(group: AnyGroup) -> GroupOverview:
 
 
 def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
-    """Describe a classic group. If `group` is None or uses the new protocol, the state in the description is Dead.
+    """Describe a classic group. If `group` is None or uses the new protocol (KIP-848), the state in the description is Dead.
 
     As in Kafka, the metadata of the members is empty unless the group is stable. keeps_assignments: whether the members of a rebalancing group keep
     the assignments of the previous generation, as in Kafka's new group coordinator (default from 4.0 on); otherwise their assignments are empty, too
@@ -68,7 +68,7 @@ def described_any(group: AnyGroup | None, group_id: str, *, keeps_assignments: b
 
 
 def described_consumer(group: ConsumerGroup) -> GroupDescription:
-    """Describe a group of the new protocol in the form of a classic one. The assignments are encoded as classic consumers encode them."""
+    """Describe a group of the new protocol (KIP-848) in the form of a classic one. The assignments are encoded as classic consumers encode them."""
     names = {topic.topic_id: name for name, topic in group.topics.items()}
     members = [
         DescribedMember(

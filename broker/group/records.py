@@ -95,7 +95,7 @@ def offset_entry(
 ) -> Entry:
     """Return the record of a committed offset, or a tombstone for the offset if `committed` is None.
 
-    versions: the versions in which the emulated release writes its records.
+    versions: the versions in which the emulated Kafka release writes its records.
     """
     encoded = write_key(OffsetCommitKey(group_id, *key), _OFFSET_KEY)
     if committed is None:
@@ -116,7 +116,7 @@ def offset_entry(
 def group_entry(group_id: str, group: StoredGroup | None, versions: RecordVersions) -> Entry:
     """Return the record of a classic group's generation, or a tombstone for the group if `group` is None.
 
-    versions: the versions in which the emulated release writes its records.
+    versions: the versions in which the emulated Kafka release writes its records.
     """
     key = write_key(GroupMetadataKey(group_id), _GROUP_KEY)
     if group is None:

@@ -65,7 +65,7 @@ class Registry:
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
     def await_writes(self, group_id: str, now_ms: int, done: Stored) -> None:
-        """Call `done` when all records in a group's partition are replicated (GC-66); at once if the broker emulates Kafka's old coordinator."""
+        """Call `done` once a group's partition of `__consumer_offsets` is replicated (GC-66); at once with Kafka's old group coordinator."""
         self._storage.await_writes(group_id, now_ms, done)
 
     def create(self, group_id: str, now_ms: int) -> Group:
@@ -86,7 +86,7 @@ class Registry:
     def create_for_member(self, group_id: str, now_ms: int) -> tuple[int, Group | None]:
         """Create a classic group for its first member. Returns (0, group), or (error code, None) if the group cannot be stored.
 
-        The new group replaces an empty group of the new protocol and keeps its offsets (GN-63).
+        If there is an empty group of the new protocol (KIP-848) with this id, the new group replaces it and keeps its offsets (GN-63).
         """
         replaced = self._consumers.get(group_id)
         group = self._new_group(group_id, replaced or self.forgotten.get(group_id), now_ms)
@@ -120,7 +120,7 @@ class Registry:
         entries: list[Entry],
         now_ms: int,
     ) -> ConsumerGroup:
-        """Convert a classic group to the new protocol, with its members and offsets (GN-10, GN-55). Waiting requests get REBALANCE_IN_PROGRESS.
+        """Convert a classic group to the new protocol (KIP-848) with members and offsets (GN-10, GN-55). Waiting requests get REBALANCE_IN_PROGRESS.
 
         entries: the list to which the records of the conversion are added. `put_back` undoes the conversion. Raises KafkaError GROUP_ID_NOT_FOUND
         (69) if the settings or the group's protocol type do not allow it, or if the data of a member cannot be converted.
@@ -165,7 +165,7 @@ class Registry:
         """Convert a consumer group to a classic one without the members in `leaving` (GN-61).
 
         leaving: the ids of the members that leave. entries: the list to which the records of the conversion are added. rebalances: whether the
-        remaining members must join again; false if a classic member replaced a static member of the new protocol and kept its subscription.
+        remaining members must join again; false if a classic member replaced a static member of the new protocol (KIP-848) and kept its subscription.
         """
         entries += consumer_records.group_tombstones(group)
         classic = to_classic_group(group, leaving, topics, now_ms)

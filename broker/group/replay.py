@@ -38,8 +38,8 @@ class LoggedRecord(KeyedRecord, Protocol):
 class Loaded(NamedTuple):
     """The latest state of every group in a partition of `__consumer_offsets`. Each field maps group ids to their data.
 
-    offsets: committed offsets. groups: stored generations of classic groups. consumers: groups of the new protocol. pending: offsets of open
-    transactions.
+    offsets: committed offsets. groups: stored generations of classic groups. consumers: groups of the new protocol (KIP-848). pending: offsets of
+    open transactions.
     """
 
     offsets: dict[str, dict[PartitionKey, CommittedOffset]]

@@ -92,10 +92,10 @@ class OffsetsLog(Protocol):
 
 
 class GroupStorage:
-    """Writes groups and offsets to the offsets topic, `log`. partition_of: returns a group's partition index; -1 if the topic does not exist.
+    """Writes groups and offsets to the offsets topic. partition_of: returns a group's partition index; -1 if the topic does not exist.
 
     is_new_coordinator: whether the broker emulates Kafka's new group coordinator (default from 4.0 on), which also stores classic groups before
-    their first generation. If `log` is None, as in tests of the coordinator alone, every write succeeds at once.
+    their first generation. log: the offsets topic on this broker; None, as in tests of the coordinator alone, lets every write succeed at once.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class GroupStorage:
         """Store a classic group that its first member creates, without waiting for replicas. Returns the error code.
 
         Does nothing unless the broker emulates Kafka's new group coordinator (default from 4.0 on). replaced: the empty group of the new protocol
-        that the classic group replaces, None if there is none.
+        (KIP-848) that the classic group replaces, None if there is none.
         """
         if not self.is_new_coordinator:
             return ErrorCode.NONE

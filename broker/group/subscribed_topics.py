@@ -63,7 +63,7 @@ class ClusterTopics:
         self.image = image
         self._rack_of = rack_of
         self.stores_hash = settings.is_release_4_1
-        """Whether brokers of the emulated release store a hash of a group's topics instead of the topics (GO-8)."""
+        """Whether brokers of the emulated Kafka release store a hash of a group's topics instead of the topics (GO-8)."""
         self._has_racks = settings.is_release_4_1 or not settings.is_release_4
         self._repeats_racks = settings.is_release_4_1
 
@@ -77,7 +77,7 @@ class ClusterTopics:
         }
 
     def hash_of(self, topics: Mapping[str, SubscribedTopic]) -> int:
-        """Return the hash of a group's topics as a signed 64-bit number; 0 if the emulated release stores no hash."""
+        """Return the hash of a group's topics as a signed 64-bit number; 0 if the emulated Kafka release stores no hash."""
         return _group_hash(topics) if self.stores_hash else 0
 
     def _racks(self, topic: Topic) -> tuple[tuple[str, ...], ...]:

@@ -233,7 +233,7 @@ class Transitions:
         )
 
     def downgrade(self, group: ConsumerGroup, entries: list[Entry], now_ms: int, *, rebalances: bool) -> None:
-        """Convert a group to a classic one, because a member that uses the classic protocol replaced its last member of the new protocol (GN-61).
+        """Convert a group to a classic one, because a classic member replaced the last member of the new protocol (KIP-848, GN-61).
 
         entries: the list to which the records of the conversion are added. rebalances: whether all members of the resulting group must join again.
         """
@@ -251,7 +251,7 @@ class Transitions:
         member.session_timer = self._timers.at(now_ms + timeout_ms, lambda at_ms: self.expire(group, member, at_ms))
 
     def has(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
-        """Return whether this broker still has the group as this object, and the group still has the member."""
+        """Return whether this broker's group with this id is still the object `group`, and the group still contains `member`."""
         return self._groups.get_consumer(group.group_id) is group and group.members.get(member.member_id) is member
 
     def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:

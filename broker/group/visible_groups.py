@@ -28,7 +28,7 @@ class NewestGroups(Protocol):
 
 
 class VisibleGroups:
-    """The groups of one broker that are visible to requests that only read. `newest` has the groups' newest states, `storage` reads records."""
+    """The groups of one broker that requests which only read can see. newest: the groups' newest states. storage: reads `__consumer_offsets`."""
 
     def __init__(self, newest: NewestGroups, storage: GroupStorage) -> None:
         self._newest = newest

@@ -4,9 +4,9 @@ v1 adds throttle time; v3 is flexible, names the client's software and adds the 
 level is 0.
 Behaviour: the response lists the APIs with registered handlers (M-9). The APIs of client telemetry are listed only if the broker keeps client metrics
 (AD-10). A request in an unsupported version of this API gets a response in version 0, with error UNSUPPORTED_VERSION (35) and the supported versions,
-so that a client can use a lower one. If the emulated release is before 2.4, this response lists no versions, and clients then use version 0 (W-3).
-From v3 on the response has the levels of features that the broker supports and those that the cluster uses (AD-22). An invalid software name or
-version gets error INVALID_REQUEST (42) and no APIs (W-4).
+so that a client can use a lower one. If the emulated Kafka release is before 2.4, this response lists no versions, and clients then use version 0
+(W-3). From v3 on the response has the levels of features that the broker supports and those that the cluster uses (AD-22). An invalid software name
+or version gets error INVALID_REQUEST (42) and no APIs (W-4).
 """
 
 from __future__ import annotations

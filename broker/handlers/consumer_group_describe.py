@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.group.consumer_requests import DescribedConsumer
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
-"""The numbers for the type of a member in the response: 0 if it uses the classic protocol, 1 if it uses the new protocol."""
+"""The numbers for the type of a member in the response: 0 if it uses the classic protocol, 1 if it uses the new protocol (KIP-848)."""
 
 
 def _failed(exchange: Exchange, request: ConsumerGroupDescribeRequest, error_code: int) -> Reply:

@@ -77,7 +77,7 @@ def describe_configs(exchange: Exchange, request: DescribeConfigsRequest) -> Rep
 
 
 def _is_described(exchange: Exchange, resource_type: int) -> bool:
-    """Return whether DescribeConfigs supports a type of resources in the emulated release."""
+    """Return whether DescribeConfigs supports a type of resources in the emulated Kafka release."""
     if resource_type == GROUP:
         return bool(exchange.node.config.cluster.definitions.group)
     if resource_type == CLIENT_METRICS:

@@ -1,8 +1,9 @@
 """FindCoordinator (key 10, versions 0-6): the broker that coordinates a group or a transactional id.
 
 v1 adds key types (0 group, 1 transaction) and messages; v3 is flexible; v4 takes many keys, each with its own error; v5 and v6 change no layout.
-Behaviour: the first request creates the internal topic. With profile `kafka` it gets error COORDINATOR_NOT_AVAILABLE, as in Kafka until the topic
-exists. With profile `test` it gets the coordinator, so that no client has to retry (M-8, TX-1).
+Behaviour: the first request for a group creates the topic `__consumer_offsets`, and the first for a transactional id creates `__transaction_state`.
+With profile `kafka` this request gets error COORDINATOR_NOT_AVAILABLE, as in Kafka. With profile `test` it gets the coordinator, so that no client
+has to retry (M-8, TX-1).
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def _finder(exchange: Exchange, key_type: int) -> Callable[[str], int]:
 
     key_type: group or transaction, as in the request.
 
-    Partitions that were added to the internal topic after this broker started are ignored (M-8).
+    The coordinator leads the id's partition of `__consumer_offsets` or `__transaction_state`. Partitions that were added to this topic after the
+    broker started are ignored (M-8).
     """
     node = exchange.node
     if key_type == TRANSACTION:

@@ -16,7 +16,7 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 _OF_MEMBERS = ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS
-"""Heartbeat responses with these error codes wait until earlier changes of the group are replicated. Other errors are returned at once."""
+"""Responses with these codes wait until earlier changes of the group are replicated, with Kafka's new group coordinator. Others are sent at once."""
 
 
 def _failed(exchange: Exchange, request: HeartbeatRequest, error_code: int) -> Reply:

@@ -79,8 +79,8 @@ def _look_up(exchange: Exchange, topic: str, requested: OffsetForLeaderPartition
 def _capped(partition: Partition, epoch: int, end: int) -> int:
     """Return the end offset of a leader epoch for a consumer: at most the high watermark.
 
-    epoch: the leader epoch that was found. end: its end offset in the log. Raises KafkaError OFFSET_NOT_AVAILABLE (78) if `epoch` is the current
-    epoch and the leader does not know the high watermark yet (D4).
+    epoch: the leader epoch for which the offset is returned. end: the end offset of this epoch in the log. Raises KafkaError OFFSET_NOT_AVAILABLE
+    (78) if `epoch` is the current epoch and the leader does not know the high watermark yet (D4).
     """
     if epoch == partition.leader_epoch and partition.high_watermark_unknown():
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)

@@ -1,10 +1,10 @@
 """Log compaction of one replica: keeps only the last record of each key (`LogCleaner`, `Cleaner` in Kafka; KIP-534).
 
-Only segments before the active one, and below the last stable offset, are compacted. Their remaining records are appended to the store as new
-segments. The replica's runs (its ranges of positions in the store) then point to the new segments. The old segments are not overwritten, so that
+Only segments before the active one, and below the last stable offset, are compacted. Their remaining records are appended to the partition's store as
+new segments. The replica's runs (its ranges of positions in the store) then point to the new segments. The old segments are not overwritten, so that
 responses in progress can still read them. Offsets do not change, and a batch keeps its first and last offset. Each replica is cleaned independently,
-as in Kafka; replicas whose batches are the same bytes share the result.
-This module does not depend on topics, other replicas or the schedule of cleaning rounds.
+as in Kafka; replicas whose batches are the same bytes share the result. This module does not depend on topics, other replicas or the schedule of
+cleaning rounds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ logger = logging.getLogger("kafkaproto.log")
 class Cleaned(NamedTuple):
     """The result of compacting segments.
 
-    written: the range of the remaining batches in the store, None if no batch remains. aborted: the aborted transactions in this range.
+    written: the range of the remaining batches in the partition's store, None if no batch remains. aborted: the aborted transactions in this range.
     """
 
     written: OffsetRange | None
@@ -52,7 +52,7 @@ class Cleaned(NamedTuple):
 Shared = dict[object, Cleaned]
 """Maps the input of a cleaning to the result of the cleaning. Used during one cleaning round, so that identical replicas are cleaned once.
 
-A key is an opaque tuple of the store, the byte positions of the batches, the producers and the settings.
+A key is an opaque tuple of the partition's store, the byte positions of the batches in it, the producers and the settings.
 """
 
 
@@ -163,7 +163,7 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
 
 
 class _Cleaner:
-    """Compacts some batches of a store. Call `learn_keys` first and then `write`.
+    """Compacts some batches of a partition's store. Call `learn_keys` first and then `write`.
 
     parts: the (start, end) byte positions of the batches, end exclusive. producers: maps each producer id to its epoch and the last offset
     of its last batch (None if the producer has written only a marker). aborted: the aborted transactions of the log.

@@ -135,9 +135,9 @@ class Spill:
         self._lent = 0
 
     def lend(self, size: int) -> Piece:
-        """Return a free part of the spill file with at least `size` bytes, rounded up to a power of two and whole memory pages.
+        """Return a free part of the file: at least `size` bytes, rounded up to a power of two and to whole memory pages.
 
-        Raises OSError if the spill file does not exist yet and cannot be created.
+        The file is the spill file, which small segments share. Raises OSError if it does not exist yet and cannot be created.
         """
         size = 1 << (max(size, _PAGE_BYTES) - 1).bit_length()
         if self._file is None:

@@ -28,7 +28,7 @@ class FlushState:
         self.flushed_position = 0
 
     def flushed(self, start: int, end: int, now_ms: int | None = None) -> None:
-        """Record that the store was flushed from byte position `start` to its end, position `end`.
+        """Record that the partition's store was flushed from byte position `start` to its end, position `end`.
 
         now_ms: the time of the flush; None if unknown, which leaves the time from which flush.ms counts unchanged.
         """
@@ -41,7 +41,7 @@ class FlushState:
     def due_ms(self, end: int) -> int | None:
         """Return the time in ms at which flush.ms requires the next flush; None if flush.ms is not set or all bytes are flushed.
 
-        end: the byte position at which the store ends.
+        end: the byte position at which the partition's store (the bytes of its log) ends.
         """
         if self.limit_ms >= NO_FLUSH or self.flushed_position >= end:
             return None

@@ -36,8 +36,8 @@ class SparseIndex:
     def add(self, position: int, base_offset: int, max_timestamp: int) -> None:
         """Add a batch to the index.
 
-        position: where the batch begins in the store, in bytes; it must be after all batches added before. base_offset: the offset of its first
-        record. max_timestamp: the largest timestamp of its records in ms.
+        position: where the batch begins in the partition's store, in bytes; it must be after all batches added before. base_offset: the offset of its
+        first record. max_timestamp: the largest timestamp of its records in ms.
         """
         if position >= self._next_entry_position:
             self._positions.append(position)
@@ -48,7 +48,7 @@ class SparseIndex:
             self._max_timestamps[-1] = max_timestamp
 
     def floor(self, start: int, end: int, offset: int) -> int:
-        """Return the byte position in the store at which to start scanning for the batch that contains the offset `offset`.
+        """Return the byte position in the partition's store at which to start scanning for the batch that contains the offset `offset`.
 
         start, end: the range of byte positions to scan, `end` exclusive. The result is the position of the last index entry in this range whose base
         offset is not above `offset`; `start` if no entry qualifies.
@@ -59,7 +59,7 @@ class SparseIndex:
         return self._positions[entry] if entry >= low else start
 
     def floor_position(self, start: int, position: int) -> int:
-        """Return the byte position in the store at which to start scanning for the batch that contains byte `position`.
+        """Return the byte position in the partition's store at which to start scanning for the batch that contains byte `position`.
 
         start: a byte position at which a batch begins. The result is the position of the last index entry at or before `position`. If there is
         no such entry, or it lies before `start`, the result is `start`.
@@ -73,7 +73,7 @@ class SparseIndex:
         return self._positions[entry] if entry < len(self._positions) else None
 
     def spans_reaching(self, start: int, end: int, timestamp: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of the store, between `start` and `end`, that may contain a batch with max_timestamp >= `timestamp` (ms).
+        """Yield the ranges of the partition's store, between `start` and `end`, that may contain a batch with max_timestamp >= `timestamp` (ms).
 
         A range is (start, end) in byte positions, end exclusive; ranges are in order of positions. The batches from `start` to the first index entry
         are always included, because the index entry with their largest timestamp lies before `start`.
@@ -87,7 +87,7 @@ class SparseIndex:
             yield self._positions[entry], self._positions[entry + 1] if entry + 1 < high else end
 
     def spans_of_latest(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return at most three ranges of the store that may contain the batch with the largest timestamp, in order.
+        """Return at most three ranges of the partition's store that may contain the batch with the largest timestamp, in order.
 
         A range is (start, end) in byte positions, end exclusive.
 
@@ -107,7 +107,7 @@ class SparseIndex:
         return spans
 
     def drop_before(self, position: int) -> None:
-        """Remove the index entries before `position` (a byte of the store), because the store drops the batches that they point to."""
+        """Remove the index entries before byte `position` of the partition's store, because the store drops the batches that they point to."""
         gone = bisect_left(self._positions, position)
         del self._positions[:gone]
         del self._base_offsets[:gone]

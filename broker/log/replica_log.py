@@ -255,7 +255,7 @@ class ReplicaLog:
         Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent. from_client:
         False for a batch that a coordinator writes in the transaction of a producer; its sequence numbers are not checked.
         Raises InvalidBatch if the epoch, sequence number or transaction of the producer does not allow the batch (P-19, P-20, TX-33, TX-34, TX-48),
-        and StorageError if the store cannot write; the log is then unchanged.
+        and StorageError if the batch cannot be written; the log is then unchanged.
         """
         if header.producer_id >= 0:
             original = None
@@ -397,8 +397,8 @@ class ReplicaLog:
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
         """Return the aborted transactions for a fetch response: for the `size_bytes` bytes that begin with the batch that holds `fetch_offset`.
 
-        As in Kafka, the list may also have transactions that begin after the bytes of the response, but before the next batch with an entry in the
-        store's sparse index, or before the end of the segment (F-20).
+        As in Kafka, the list may also have transactions that begin after the bytes of the response, but before the next batch that the sparse index
+        of batches contains, or before the end of the segment (F-20).
         """
         transactions = self.producers.transactions
         if not transactions.aborted or fetch_offset >= self.runs.end_offset:

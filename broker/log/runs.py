@@ -23,7 +23,7 @@ _NO_TAIL = (1 << 63) - 1
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """Consecutive batches of one replica, as positions in the store (in bytes) from `start` to `end` and offsets from `first_offset` to `end_offset`.
+    """Consecutive batches of one replica: bytes `start` to `end` of the partition's store, offsets `first_offset` to `end_offset`.
 
     Both ends are exclusive.
     """
@@ -35,7 +35,7 @@ class Run:
 
 
 class Place(NamedTuple):
-    """The location of a batch in the store: its run (the range of the replica's batches around it), byte position, size in bytes, base offset."""
+    """The location of a batch in the partition's store: its run (a range of batches of one replica), byte position, size in bytes, base offset."""
 
     run: Run
     position: int
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 class LogSegment(NamedTuple):
     """A segment of a log: its offsets, from `first_offset` up to `end_offset`, exclusive.
 
-    parts: the (start, end) byte positions of its batches in the store, end exclusive.
+    parts: the (start, end) byte positions of its batches in the partition's store, end exclusive.
     """
 
     first_offset: int
@@ -111,8 +111,8 @@ class Runs:
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
         """Add a batch to the end of this replica's log.
 
-        position: the byte position in the store at which the batch begins. size_bytes: the size of the batch. base_offset, end_offset: the batch's
-        first offset, and the offset after its last offset.
+        position: the byte position in the partition's store at which the batch begins. size_bytes: the size of the batch. base_offset, end_offset:
+        the batch's first offset, and the offset after its last offset.
         """
         runs = self._runs
         if runs and runs[-1].end == position:
@@ -126,7 +126,9 @@ class Runs:
         self._tail_position = position
 
     def locate(self, offset: int) -> Place:
-        """Return the first batch whose last offset is not below `offset`, as its run, byte position in the store, size and base offset.
+        """Return the first batch whose last offset is not below `offset`, as its run, byte position, size and base offset.
+
+        The run is a range of batches of this replica. The position is that in the partition's store.
 
         The caller makes sure that such a batch exists.
         """
@@ -142,7 +144,7 @@ class Runs:
         return Place(run, *find_batch(self.store, begin, run.end, offset))
 
     def ranges(self, offset: int) -> Iterator[tuple[int, int]]:
-        """Yield (start, end), end exclusive, of each byte range of the store with this replica's batches, in order, from `offset` on."""
+        """Yield (start, end), end exclusive, of each byte range of the partition's store with this replica's batches, in order, from `offset` on."""
         if not self._runs or offset >= self._runs[-1].end_offset:
             return
         place = self.locate(offset)
@@ -153,8 +155,8 @@ class Runs:
     def segments(self) -> Iterator[LogSegment]:
         """Yield the segments of this replica's log, in order.
 
-        They contain only batches of this replica: none before its log start, and none that a leader appended to the store after this replica's log
-        diverged from the leader's.
+        They contain only batches of this replica: none before its log start, and none that a leader appended after this replica's log diverged from
+        the leader's.
         """
         parts: list[tuple[int, int]] = []
         first_offset = -1
@@ -173,10 +175,10 @@ class Runs:
     def upper_bound(self, offset: int, size_bytes: int) -> int:
         """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
-        The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because only batches with an entry in the store's sparse
-        index are known. The result is the last offset of the first batch after these bytes that has an entry. If the segment ends before such a
-        batch, the result is the base offset of the batch after the segment. If the run (a range of the replica's batches) ends first, the result is
-        the end offset of the run.
+        The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because only batches with an entry in the sparse index of the
+        partition's store are known. The result is the last offset of the first batch after these bytes that has an entry. If the segment ends before
+        such a batch, the result is the base offset of the batch after the segment. If the run (a range of the replica's batches) ends first, the
+        result is the end offset of the run.
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)

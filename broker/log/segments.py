@@ -1,4 +1,4 @@
-"""The segments of a store, in four kinds. Each segment has the bytes of a store from one byte position up to another.
+"""The segments of a partition's store, in four kinds. Each segment has the bytes of the store from one byte position up to another.
 
 `MemorySegment` keeps small segments in plain memory, `FileSegment` has a memory file or a temporary file of its own,
 `PieceSegment` uses a piece of the spill file that all partitions share, and `NamedSegment` is a file in a data
@@ -28,7 +28,7 @@ NO_LIMIT_BYTES = (1 << 63) - 1
 
 
 class Segment(Protocol):
-    """Interface of a segment of the store: the bytes at positions from `base` up to `end`, exclusive.
+    """Interface of a segment of a partition's store: the bytes at positions from `base` up to `end`, exclusive.
 
     A position counts bytes from the first byte of the store, an index (`start`) counts bytes from the first byte of the segment. `end` is valid once
     the segment is sealed; until then only the store knows the end.
@@ -47,8 +47,8 @@ class Segment(Protocol):
     def make_room(self, size: int, length: int) -> int:
         """Reserve space for `length` more bytes at the end of the segment, which now has `size` bytes.
 
-        Returns the size up to which the store may append without calling `make_room` again, or 0 if the bytes do not fit. Raises OSError if a
-        file cannot be opened, StorageError if the bytes of a failed append cannot be removed.
+        Returns the size to which the segment may grow before `make_room` must be called again, or 0 if the bytes do not fit. Raises OSError if a file
+        cannot be opened, StorageError if the bytes of a failed append cannot be removed.
         """
 
     def write(self, data: Data, start: int) -> None:
@@ -67,7 +67,7 @@ class Segment(Protocol):
         """
 
     def seal(self, end: int) -> None:
-        """Mark the segment as complete: nothing is appended after byte position `end` of the store.
+        """Mark the segment as complete: nothing is appended after byte position `end` of the partition's store.
 
         Raises StorageError if bytes of a failed append cannot be removed.
         """
@@ -107,7 +107,7 @@ class _Extent:
         """Do nothing: the bytes of the segment need not survive the process, so no append needs fsync. start: not used."""
 
     def seal(self, end: int) -> None:
-        """Mark the segment as complete: nothing is appended after byte position `end` of the store."""
+        """Mark the segment as complete: nothing is appended after byte position `end` of the partition's store."""
         self.end = end
 
     def drop(self) -> None:
@@ -202,7 +202,7 @@ class FileSegment(_Extent):
     def seal(self, end: int) -> None:
         """Mark the segment as complete, and return the unused part of its reservation to the memory budget.
 
-        end: the byte position in the store after the last byte of the segment.
+        end: the byte position in the partition's store after the last byte of the segment.
         """
         self.end = end
         self._file.trim(end - self.base)
@@ -226,14 +226,14 @@ class PieceSegment(_Extent):
         self._piece = piece
 
     def make_room(self, size: int, length: int) -> int:
-        """Return the fixed size in bytes of this segment's part of the spill file; 0 if `length` more bytes do not fit into it.
+        """Return the fixed size in bytes of this segment's part of the spill file, which small segments share; 0 if `length` more bytes do not fit.
 
         size: how many bytes the segment has now.
         """
         return self._piece.size if size + length <= self._piece.size else 0
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` from byte `start` on into this segment's part of the spill file. Raises OSError if the write fails."""
+        """Write `data` from byte `start` on into this segment's part of the spill file, which small segments share. Raises OSError if that fails."""
         piece = self._piece
         fd = piece.file.fileno()
         written = os.pwrite(fd, data, piece.offset + start)
@@ -243,7 +243,7 @@ class PieceSegment(_Extent):
     def region(self, start: int, length: int) -> FileRange:
         """Return the range of `length` bytes from byte `start` on in this segment's part of the spill file.
 
-        The part is not reused as long as the range is referenced.
+        The spill file is shared by small segments. The part is not reused as long as the range is referenced.
         """
         piece = self._piece
         return FileRange(piece.file, piece.offset + start, length, piece)
@@ -311,7 +311,7 @@ class NamedSegment(_Extent):
             raise
 
     def seal(self, end: int) -> None:
-        """Mark the segment as complete: nothing is appended after byte position `end` of the store.
+        """Mark the segment as complete: nothing is appended after byte position `end` of the partition's store.
 
         Raises StorageError if bytes of a failed append cannot be removed.
         """
@@ -320,7 +320,7 @@ class NamedSegment(_Extent):
         self.end = end
 
     def truncate(self, end: int) -> None:
-        """Shorten the segment's file, so that the segment ends before byte position `end` of the store. Raises OSError if that fails."""
+        """Shorten the segment's file, so that the segment ends before byte position `end` of the partition's store. Raises OSError if that fails."""
         if self.path is not None:
             os.ftruncate(self._open(self.path).fileno(), end - self.base)
         self.end = end

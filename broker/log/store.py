@@ -124,7 +124,8 @@ class Store:
         B. a part of the spill file, which small segments share, if this segment is small or connections need the remaining descriptors;
         C. a temporary file.
 
-        In cases B and C, earlier bytes stay in plain memory. The active segment of the log then consists of several segments of the store.
+        In cases B and C, earlier bytes stay in plain memory. The active segment of the log, as Kafka defines it, then consists of several segments of
+        this store.
         """
         if not isinstance(self.last, MemorySegment):
             self._start_segment(self.open_bytes, is_cleaned=False)
@@ -326,7 +327,7 @@ class Store:
         self._use_last_segment()
 
     def leave(self) -> None:
-        """Release memory and file descriptors of the store. Named files stay on the disk for the next process."""
+        """Release memory and file descriptors of the partition's bytes. Named files stay on the disk for the next process."""
         for segment in self.segments:
             segment.close()
         self.resume([self._empty_segment(0)], self.end_position)

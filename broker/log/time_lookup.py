@@ -1,8 +1,8 @@
 """Look-up of offsets by timestamp (ListOffsets, KIP-33, KIP-79, KIP-734; rules L-6, L-7).
 
-The sparse index of the store narrows the search to a few ranges of positions, and the batch headers in these ranges narrow it to a few batches.
-Only the records of these batches are decoded.
-This module does not depend on isolation levels, high watermarks, or epochs other than those in the batches.
+The sparse index of the partition's store narrows the search to a few ranges of byte positions, and the batch headers in these ranges narrow it to a
+few batches. Only the records of these batches are decoded. This module does not depend on isolation levels, high watermarks, or epochs other than
+those in the batches.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FoundRecord(NamedTuple):
 def first_at_or_after(runs: Runs, timestamp: int, log_start_offset: int) -> FoundRecord | None:
     """Return the first record with offset >= `log_start_offset` and timestamp >= `timestamp` (ms); None if there is none (L-6).
 
-    runs: the ranges of the store that contain the log's batches.
+    runs: the ranges of the partition's store that contain the log's batches.
     """
     store = runs.store
     for start, end in runs.ranges(log_start_offset):
@@ -58,7 +58,8 @@ def largest_timestamp(store: Store, start: int, end: int) -> int:
 def latest(runs: Runs, log_start_offset: int) -> FoundRecord | None:
     """Return the first of the records with the largest timestamp; None if there are no records (L-7).
 
-    runs: the ranges of the store that contain the log's batches. log_start_offset: only the batch with this offset and later batches are searched.
+    runs: the ranges of the partition's store that contain the log's batches. log_start_offset: only the batch with this offset and later batches are
+    searched.
     """
     store = runs.store
     best: tuple[int, BatchHeader] | None = None

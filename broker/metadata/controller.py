@@ -137,9 +137,9 @@ class Controller:
         """Return the topic enlarged to `count` partitions, without changing anything.
 
         assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions,
-        before the replicas are checked, and only if there are new partitions and `assignments` fits their number. Its errors are passed on.
-        Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
-        INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
+        before the replicas are checked, and only if there are new partitions and `assignments`, if given, has one entry for each of them. Its errors
+        are passed on. Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS,
+        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
         """
         return planning.plan_partitions(self.image, name, count, assignments, counted)
 
