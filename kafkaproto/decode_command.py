@@ -51,7 +51,7 @@ def decode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raise CommandError for options that exclude each other, or that need another option that is missing."""
+    """Raise CommandError for options of `kafkaproto decode` that exclude each other, or that need another option that is missing."""
     is_batch = options.data is not None and plain(options.data) == RECORD_BATCH.lower()
     if options.data is not None and (options.response or options.header or options.frame):
         raise CommandError(

@@ -105,7 +105,7 @@ class FlatCode:
         self._lines += ["    " * self._depth + line for line in lines]
 
     def line(self, *lines: str) -> None:
-        """Append lines to the generated code, after one call of `struct` for all values that `fixed` has collected."""
+        """Append lines to the generated code. Before them, add one call of `struct` for all values that `fixed` has collected."""
         self._flush()
         self.before(*lines)
 
@@ -136,7 +136,7 @@ class FlatCode:
     def output(self, name: str) -> Iterator[None]:
         """Return a context in which the added code of an encoder writes into the bytearray ``name`` instead of the function's usual output.
 
-        A tagged field is encoded into such a bytearray, because its size precedes it in the usual output.
+        A tagged field is first encoded into such a bytearray, because its size must be written before its value.
         """
         self._flush()
         outer, self.out = self.out, name

@@ -53,8 +53,8 @@ def timeline_order(items: Iterable[Item], bits: Callable[[Item], int], most: int
     """Return distinct items in the order of Kafka's `TimelineHashMap` to which they were added one by one.
 
     Of the items in one bucket, the last added comes first. bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the
-    largest number of items that the map has had, because its table never shrinks; 0 if it never had more than `items`. While an item is replaced,
-    count it twice, because the map may grow its table before it replaces the item.
+    largest number of items that the map has ever had, which determines the size of its table (a table never shrinks); 0 if it never had more than
+    `items`. Count an item twice while it is replaced, because the map may enlarge its table before it replaces the item.
     """
     added = list(dict.fromkeys(items))
     added.reverse()

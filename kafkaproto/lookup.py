@@ -22,7 +22,7 @@ class CommandError(ValueError):
 
 
 RECORD_BATCH = "RecordBatch"
-"""The name by which `--data` selects record batches and message sets, which have no schema and so are not in `DATA`."""
+"""The name that selects record batches and message sets in the option `--data` of the commands. They have no schema and are not in `DATA`."""
 
 
 def find(api: str, version: int) -> Codec:

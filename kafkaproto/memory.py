@@ -23,7 +23,7 @@ LIMIT = 40
 """The memory limit: how many bytes of memory a decoder may use for each byte of a message. Bytes of records do not count."""
 
 HEAVY = LIMIT - 1
-"""How many bytes of memory decoded values may take for each encoded byte: one less than `LIMIT`, because a decoder first copies the message.
+"""How many bytes of memory decoded values may take for each encoded byte: `LIMIT` minus 1 byte for the copy that a decoder first makes.
 
 Decoders check the memory only of those arrays whose items can take more than this.
 """

@@ -13,7 +13,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """Return Kafka's 32-bit hash of the bytes, as an unsigned number."""
+    """Return the 32-bit murmur2 hash by which Kafka's producers choose a partition for a key, as an unsigned number."""
     h = _SEED ^ len(data)
     whole = len(data) & ~3
     for at in range(0, whole, 4):

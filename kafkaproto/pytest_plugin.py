@@ -65,7 +65,7 @@ def _testing() -> Any:
 def _remember(request: pytest.FixtureRequest, fixture: str, cluster: Handle) -> None:
     """Store a cluster under its fixture's name in the pytest node (test, class, module, package or session) for which it runs.
 
-    The report of a failed test uses it (`_clusters`), even if the test failed because of another fixture.
+    So the report of a failed test can show the last requests to the cluster, even if another fixture has failed.
     """
     request.node.stash.setdefault(_CLUSTERS, {})[fixture] = cluster
 

@@ -20,25 +20,25 @@ OLDEST_PRODUCE = 3
 
 
 def releases() -> list[str]:
-    """Return the releases in the table, oldest first: ``0.9``, ``0.10.0``, …, ``4.2``."""
+    """Return the Kafka releases whose API versions this package knows, oldest first: ``0.9``, ``0.10.0``, …, ``4.2``."""
     return list(TABLE)
 
 
 def versions(release: str) -> Ranges:
-    """Return the versions in the ApiVersions response of a broker of this release.
+    """Return the API versions in the ApiVersions response of a broker of this Kafka release.
 
     Releases before 0.10.0 have no ApiVersions; for them, the result has the versions that a broker accepts. Versions that are not stable in the
-    release are omitted. ``release`` may have a patch number, which is ignored: ``3.9.1`` is ``3.9``. Raises ValueError for a release that is not in
-    the table, naming those that are.
+    release are omitted. ``release`` may have a patch number, which is ignored: ``3.9.1`` is ``3.9``. Raises ValueError, naming the known releases,
+    for a release that is not in `releases()`.
     """
     return dict(_ranges(_name(release)))
 
 
 def accepted(release: str) -> Ranges:
-    """Return the versions that a broker of this release accepts.
+    """Return the API versions that a broker of this Kafka release accepts.
 
-    These are the versions of its ApiVersions response, except those that it offers only for compatibility with old clients.
-    Raises ValueError for a release that is not in the table.
+    These are the versions in its ApiVersions response, except the Produce versions 0 to 2 of Kafka 4, which brokers only list and reject. Raises
+    ValueError for a release that is not in `releases()`.
     """
     ranges = versions(release)
     if PRODUCE in ranges and number(release) >= (4,):
@@ -49,7 +49,7 @@ def accepted(release: str) -> Ranges:
 def common(client_release: str, broker_release: str) -> Ranges:
     """Return the versions that a Java client of one release and a broker of another have in common. APIs without common versions are omitted.
 
-    For each API, a client uses the highest common version. Raises ValueError for a release that is not in the table.
+    For each API, a client uses the highest common version. Raises ValueError for a release that is not in `releases()`.
     """
     client, broker = accepted(client_release), accepted(broker_release)
     both = {
@@ -62,7 +62,7 @@ def common(client_release: str, broker_release: str) -> Ranges:
 
 @cache
 def _ranges(release: str) -> Ranges:
-    """Return the version ranges of a release, parsed from its text in the table.
+    """Return the versions of each API in a Kafka release, parsed from the text of the release in `TABLE`.
 
     In the text ``"0:0-11 17:1"``, API 0 has the versions 0 to 11, and API 17 has only version 1.
     """
@@ -75,7 +75,7 @@ def _ranges(release: str) -> Ranges:
 
 
 def _name(release: str) -> str:
-    """Return the release without its patch number, as the table has it. Raises ValueError if the table lacks it."""
+    """Return a Kafka release as `TABLE` spells it, without the patch number. Raises ValueError for a release that is not in `TABLE`."""
     parts = release.split(".")
     for name in (release, ".".join(parts[:3]), ".".join(parts[:2])):
         if name in TABLE and all(part.isdigit() for part in parts):

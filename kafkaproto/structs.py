@@ -18,8 +18,8 @@ from kafkaproto.message import Message
 class Struct:
     """Base of the generated dataclasses, with equality by value and a `repr` that omits defaults.
 
-    If the value of a field is a struct, it is created when the field is first read, because most such fields are never read: each partition of a
-    fetch response has three of them. Before the first read, the field's slot has an ellipsis as placeholder. `unmade` returns the name of this slot.
+    If the value of a field is a struct, it is created when the field is first read. Most such fields are never read; each partition of a fetch
+    response has three of them. Before the first read, the field's slot has an ellipsis as placeholder. `unmade` returns the name of this slot.
     """
 
     __slots__: tuple[str, ...] = ()

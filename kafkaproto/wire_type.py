@@ -30,7 +30,7 @@ TYPE_NAMES = {
 
 
 class WireType(Construct):  # type: ignore[misc]  # construct ships no annotations
-    """A construct that can also generate fast Python functions (flat code) that decode and encode its values."""
+    """Base of wire types: a `Construct` that can also generate fast Python functions (flat code) to decode and encode its values."""
 
     def parse(self, data: bytes | memoryview, **context: Any) -> Any:
         """Decode one value without generated code, which is slow. Raises DecodeError, which names path and byte offset, if the bytes are invalid.

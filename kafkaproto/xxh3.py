@@ -30,7 +30,7 @@ _SECRET_OF_MERGE = 11
 
 
 def xxh3_64(data: bytes) -> int:
-    """Return the hash of `data` as an unsigned number."""
+    """Return the 64-bit XXH3 hash of `data`, with seed 0, as an unsigned number."""
     size = len(data)
     if size <= 16:
         return _short(data, size)

@@ -12,7 +12,7 @@ from kafkaproto.pipeline.live.limits import Limits, Windows
 from kafkaproto.pipeline.trace.audit.command import STATUSES, UNREADABLE
 
 EVERY = "10 seconds"
-"""The default interval at which `kafkaproto stream` adds to the tables what was recorded since the last time, as a Spark duration."""
+"""The default time between two updates of the Parquet tables by `kafkaproto stream`, as a Spark duration."""
 RELEASE = releases.releases()[-1]
 """The default Kafka release for which a report checks whether a broker would accept the clients' requests: the latest known one."""
 DEFAULT_JOURNAL, DEFAULT_ALERTS = "__journal", "throttle-alerts"

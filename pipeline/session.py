@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TESTED_PYSPARK = "4.0.0"
-"""The version of pyspark, and so of the connector, that this project is tested with; `constraints.txt` pins it."""
+"""The version of pyspark, and of Spark's Kafka connector, that this project is tested with; `constraints.txt` pins it."""
 
 
 RESULT_SETTINGS = {"spark.sql.session.timeZone": "UTC"}
@@ -33,7 +33,7 @@ LAST_OUTPUT_LINES = 20
 FIRST_ERROR_LINES = 12
 EXIT_WAIT_S = 0.5
 _UNRESOLVED = re.compile(r"\[((?:unresolved dependency|download failed): .*)\]")
-"""Matches the message that Ivy prints if a package or one of its jars cannot be downloaded."""
+"""Matches the message that Ivy, which downloads jars for Spark, prints if a package or one of its jars cannot be downloaded."""
 CODE_CACHE = "240m"
 """The size of the JVM's code cache, enough for all queries of a report.
 
@@ -48,16 +48,16 @@ def cache_folder() -> Path:
 
 
 def connector_of(pyspark_version: str) -> str:
-    """Return the Maven coordinates of the Kafka connector of a pyspark release. Connector and pyspark have the same version."""
+    """Return the Maven coordinates of Spark's Kafka connector for a pyspark release. Connector and pyspark have the same version."""
     return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark_version}"
 
 
 CONNECTOR = connector_of(TESTED_PYSPARK)
-"""The Maven coordinates of the Kafka connector for the tested version of pyspark."""
+"""The Maven coordinates of Spark's Kafka connector for the version of pyspark that this project is tested with."""
 
 
 def installed_connector() -> str:
-    """Return the Maven coordinates of the Kafka connector of the installed pyspark."""
+    """Return the Maven coordinates of Spark's Kafka connector for the installed pyspark."""
     import pyspark
 
     return connector_of(pyspark.__version__)
@@ -168,7 +168,7 @@ def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
 class ConnectorMissing(RuntimeError):
     """Raised if Spark's Kafka connector, or a jar that it needs, cannot be downloaded.
 
-    connector: the Maven coordinates of the connector. reason: the message of Ivy.
+    connector: the Maven coordinates of the connector. reason: the error message of Ivy, which downloads jars for Spark.
     """
 
     def __init__(self, connector: str, reason: str) -> None:

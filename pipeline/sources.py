@@ -39,7 +39,7 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Noti
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the part of a run that is not in the tables yet.
+    """Yield (table name, rows) for the part of a run that the Parquet tables of recorded traffic do not contain yet.
 
     run: the files of one recording, either a trace of a broker or proxy or a packet capture. A capture is always read from its start. note: a
     function called regularly, while a trace is read, with the number of bytes read so far. It is not called for a capture.

@@ -54,7 +54,7 @@ def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpo
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the argument parser of the job."""
+    """Return the argument parser of the job that counts the records of a topic in windows."""
     argument_parser = argparse.ArgumentParser(
         description="Count the records that a topic contains when the job starts, in windows of "
         f"{WINDOW_SECONDS} seconds by the timestamps of the records, and write the counts to another topic."

@@ -85,7 +85,7 @@ def not_a_list(word: str, name: str) -> tuple[int, str]:
 @pytest.mark.releases(before="4.0")
 @pytest.mark.rule("CF-14")
 def test_groups_have_no_settings_before_kafka_4_0(subject: Subject) -> None:
-    """IncrementalAlterConfigs rejects the settings of a group, and DescribeConfigs rejects all resources of the request."""
+    """IncrementalAlterConfigs rejects the settings of a group, and DescribeConfigs rejects a request with a group and a broker for both."""
     group = subject.new_name("g")
     for name in (SESSION, "nope"):
         assert alter(subject, group, (name, SET, "46000")) == (INVALID_REQUEST, "Unknown resource type 32")

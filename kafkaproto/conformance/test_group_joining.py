@@ -73,7 +73,7 @@ def test_member_id_of_a_client_without_a_client_id_begins_with_a_hyphen(subject:
 
 @pytest.mark.rule("GC-20", "GC-36", "GC-37", "GC-38", "GC-42", "GC-43", "GC-44", "GO-18", "SN-3")
 def test_offset_commits_are_rejected_but_heartbeats_accepted_between_join_and_sync(subject: Subject) -> None:
-    """While the leader's assignment is missing, commits are rejected, heartbeats and joins succeed, and invalid syncs get errors (scenario SN-3)."""
+    """Until the group leader sends SyncGroup, commits are rejected, heartbeats and joins succeed, and invalid syncs get errors (SN-3)."""
     topic = new_topic(subject)
     client = Group(subject).client()
     joined = client.enter()

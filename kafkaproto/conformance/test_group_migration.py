@@ -47,7 +47,7 @@ def assignment(group: ConsumerGroup, partitions: Sequence[int], user_data: bytes
 
 
 def assigned(group: ConsumerGroup, data: bytes) -> tuple[int, list[int]]:
-    """Decode an assignment. Returns (version, partitions of the group's topic)."""
+    """Decode the assignment of a member in a SyncGroup response. Returns (version of the encoding, partitions of the group's topic)."""
     [version] = struct.unpack_from(">h", data)
     decoded: Any = ConsumerProtocolAssignment.layout(version).decode_flat(memoryview(data), 2, len(data))[0]
     [*topics] = decoded.assigned_partitions
@@ -65,7 +65,7 @@ class Consumer(Client):
         super().__init__(group, **options)
 
     def rejoin(self, *owned: int) -> tuple[int, int, list[int]]:
-        """Join again with these owned partitions, and sync. Returns (generation, version of the assignment, assigned partitions)."""
+        """Join again with these owned partitions, and sync. Returns (generation, version of the assignment's encoding, assigned partitions)."""
         self.protocols = (("range", embedded(self.mixed, owned, self.subscription_version)),)
         joined = self.join()
         assert (joined.error_code, joined.leader, joined.members) == (0, "", []), joined

@@ -32,7 +32,7 @@ def described(group: Group) -> Any:
 
 
 def write_in(group: Group) -> None:
-    """Commit an offset of another group, whose record is in the same partition of the offsets topic as the records of `group`.
+    """Commit an offset in another group. Its record is in the same partition of the offsets topic as the records of `group`.
 
     When this record is replicated, ListGroups and DescribeGroups see all earlier changes of `group`.
     """

@@ -57,9 +57,10 @@ def mutating(subject: Subject) -> Iterator[Connection]:
 
 
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
-    """Return whether the throttle time `actual_ms` equals the expected one (`expected`, in ms) within the tolerances of the cluster's clock.
+    """Return whether a throttle time, `actual_ms`, is close enough to the expected time, `expected`, in ms.
 
-    The throttle time may be shorter than expected, because the client gains tokens while time passes.
+    It may be up to `Subject.jitter_ms` longer, and up to ten times `Subject.clock_slack_ms` shorter: the quota is one token per second, and the
+    client gains tokens while time passes.
     """
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 

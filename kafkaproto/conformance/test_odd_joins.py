@@ -41,7 +41,7 @@ def join(group: Group, *protocols: tuple[str, bytes], kind: str = "consumer", ve
 @pytest.mark.rule("GC-27")
 @pytest.mark.parametrize("names", ["aa", "abab", "abba"])
 def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Subject, names: str) -> None:
-    """Kafka counts a repeated protocol twice. The count then differs from the number of members, so that Kafka can choose no protocol.
+    """Kafka counts the members that offer a protocol, and counts a repeated protocol twice. It only chooses a protocol that all members offer.
 
     names: the offered protocols, each with a name of one letter.
     """

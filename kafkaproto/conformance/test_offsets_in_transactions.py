@@ -30,9 +30,10 @@ UNKNOWN, UNKNOWN_TOPIC, ILLEGAL_GENERATION, INVALID_GROUP_ID, UNKNOWN_MEMBER, OL
 )
 UNKNOWN_MAPPING, CONCURRENT, UNSTABLE, ABORTABLE = 49, 51, 88, 120
 RETRIED_MS = 80
-"""The shortest time in ms that a broker takes for a request that it repeats until `add.partitions.to.txn.retry.backoff.max.ms` (100 ms) has passed.
+"""The minimum time in ms that an offset commit would take if the broker repeated the verification of its transaction.
 
-The broker repeats it every 20 ms (`add.partitions.to.txn.retry.backoff.ms`).
+A broker repeats a verification every 20 ms (`add.partitions.to.txn.retry.backoff.ms`) until 100 ms have passed
+(`add.partitions.to.txn.retry.backoff.max.ms`).
 """
 
 

@@ -2,7 +2,7 @@
 
 A pending member is a client that has got a member id, but has not joined with it yet.
 
-These tests run with the default settings, with which Kafka 3.9 has the old coordinator, and Kafka 4 the one in Java.
+These tests run with the default settings. With these, Kafka 3.9 uses the coordinator in Scala, and Kafka 4 the coordinator in Java.
 """
 
 from __future__ import annotations

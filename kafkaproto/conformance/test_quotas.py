@@ -93,7 +93,8 @@ def test_request_beyond_10_seconds_of_byte_quota_is_throttled_only_for_the_exces
 class Step(NamedTuple):
     """One request of a scenario. `at_ms` milliseconds after the start, the client with the name `who` in `BOUNDS` sends it.
 
-    request_bytes: the size of the request. exact_ms: the throttle time of the request if the test advances the clock.
+    request_bytes: the size of the request. exact_ms: the expected throttle time in ms on a clock that the test advances; on the wall clock, it may
+    differ.
     """
 
     at_ms: int
@@ -265,7 +266,10 @@ def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int
 
 @pytest.mark.rule("T-4", "Q-12", "Q-13", "Q-14")
 def test_fetch_above_the_quota_is_empty_and_the_next_fetch_waits_for_the_throttle(subject: Subject) -> None:
-    """A response 50 bytes larger than a quota of 1000 B/s allows in ten seconds is throttled for 50 ms. The next fetch then returns the data."""
+    """A fetch is throttled for 50 ms and returns no records: its response would be 50 bytes larger than 1000 B/s allow in ten seconds.
+
+    The next fetch waits for the end of the throttle time and returns the records.
+    """
     topic = new_topic(subject)
     payer = Payer(subject, topic, 1000.0)
     overhead = len(sized(subject, topic))

@@ -89,8 +89,8 @@ def test_running_brokers_ignore_partitions_added_to_internal_topics_until_a_rest
 
     Running brokers keep the old number of partitions. A broker that is restarted afterwards uses the new number.
 
-    This is the last test of its profile, because the topics keep the new partitions. It begins with a restart, so that it is skipped, before it adds
-    partitions, on a cluster whose brokers the suite cannot stop.
+    No other test with the same broker settings may run after this test, because the topics keep the new partitions. The test starts with a restart:
+    on a cluster whose brokers the suite cannot stop, it is skipped at this point, before it has added partitions.
     """
     restart(subject, 2, 0)
     topic, groups = new_topic(subject).name, [Group(subject) for _ in range(6)]

@@ -36,7 +36,7 @@ TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
 RATE = 20_000
 SETTLED_MS = 200
-"""The time in ms for which a real broker may already report a changed setting without applying it."""
+"""The time in ms for which a Kafka broker may report the new value of a setting before it applies the value."""
 
 
 def alter(subject: Subject, kind: int, name: str, broker_id: int = 0, **values: str | None) -> int:
@@ -212,9 +212,10 @@ def test_throttled_follower_fetch_waits_its_max_wait_even_if_the_quota_is_remove
 def test_throttled_reassignment_of_2_mb_at_250_kb_per_s_takes_1_8_to_7_seconds(subject: Subject, key: str) -> None:
     """The reassignment copies 2 MB at 250 kB/s and takes between 1.8 s and 7 s.
 
-    It need not take 8 s, because the first fetch is not throttled: a broker counts the bytes of a fetch only after it has read or appended them. The
-    1 MB of the first fetch count for at least 2 s. The window of the quota is at most 3 s long, so the rate stays above the quota for that time. key:
-    the topic setting that lists the throttled replicas, either for leaders or for followers.
+    At 250 kB/s, 2 MB would take 8 s. The reassignment is faster because the first fetch of 1 MB is not throttled: a broker counts the bytes of a
+    fetch only after it has read or appended them. They then count for at least 2 s, and the next fetch has to wait for that time.
+
+    key: the topic setting that lists the throttled replicas, either for leaders or for followers.
     """
     topic = new_topic(subject, assignment={0: [0]})
     topic.fill(*[batch_of_bytes(100_000)] * 20)

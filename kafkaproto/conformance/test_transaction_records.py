@@ -32,7 +32,7 @@ def partitions_of(value: TransactionLogValue) -> Partitions | None:
 def states(producer: Producer) -> list[tuple[int, int, Partitions | None]]:
     """Return (state, epoch, partitions by topic) of each record that the coordinator wrote for a producer's transactional id.
 
-    The state is its number in the record. The partitions are None if the record has no list of them.
+    The state is a number, the value of the field `transaction_status`. The partitions are None if the record has no list of partitions.
     """
     return [(value.transaction_status, value.producer_epoch, partitions_of(value)) for value in values(producer)]
 

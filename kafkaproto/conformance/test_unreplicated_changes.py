@@ -39,7 +39,7 @@ TIMED_OUT, METADATA_TOO_LARGE, NOT_AVAILABLE, NOT_COORDINATOR, UNKNOWN_MEMBER = 
 NON_EMPTY, NOT_FOUND = 68, 69
 ILLEGAL_GENERATION = 22
 COMMIT_TIMEOUT_MS = 5_000
-"""The default of `offsets.commit.timeout.ms`."""
+"""The default of `offsets.commit.timeout.ms`: the time in ms after which an offset commit fails if its record is not replicated."""
 TOO_LARGE = "x" * 5000
 
 

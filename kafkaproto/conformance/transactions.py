@@ -107,7 +107,10 @@ class Producer:
             self.subject.pass_ms(100)
 
     def init(self, **options: Any) -> tuple[int, int]:
-        """Get the producer id and its next epoch, and return both. Waits until the last transaction is complete. options: as for `init_once`."""
+        """Get the producer id and its next epoch, and return both. Waits until the last transaction is complete.
+
+        options: arguments of `init_once`.
+        """
         result = wait_until(
             self.subject, lambda: self._initialised(**options), f"transactional id {self.id} has a new producer epoch"
         )

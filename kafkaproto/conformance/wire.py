@@ -17,7 +17,7 @@ FETCH_VERSION = 11
 
 
 class Client(Protocol):
-    """The part of a connection that this module uses: the client id, which is in the headers of the connection's requests."""
+    """Interface of the connections that this module accepts: they have a client id, which is in the headers of their requests."""
 
     @property
     def client_id(self) -> str | None: ...

@@ -64,7 +64,7 @@ def module(messages: list[Message], sources: str) -> str:
 
 
 def class_names(messages: list[Message]) -> dict[str, dict[str, str]]:
-    """Return {message name: {struct name: class name}}. If several messages have structs of one name, their class names begin with the message's."""
+    """Return {message name: {struct name: class name}}. Class names begin with the message's name if several messages use the struct name."""
     occurrences: dict[str, int] = {}
     for message in messages:
         for struct in message.structs:
@@ -122,7 +122,7 @@ DATA_TEXTS = {
     "SnapshotHeaderRecord": "Value of the first control record in a snapshot of a KRaft quorum's log (KIP-630)",
     "VotersRecord": "Value of the control record that lists the voters of a KRaft quorum (KIP-853)",
 }
-"""Maps the name of a definition to the start of the generated class's docstring. Keys and values of coordinators' records have no entry."""
+"""The start of the docstring of the generated class, by name of the data. Keys and values of coordinators' records are not listed."""
 
 
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
@@ -154,7 +154,7 @@ def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
 
 
 def data_text(message: Message) -> str:
-    """Return in words what a definition without an API key describes: the key or the value of a record, or other data."""
+    """Return in words what a message definition without an API key describes: the key or the value of a record, or other data."""
     if message.topic:
         return f"Key of a record in the topic `{message.topic}`"
     if message.name.endswith("Value"):

@@ -8,7 +8,7 @@ Json = dict[str, Any]
 
 
 class SpecError(ValueError):
-    """Raised for a definition that breaks a rule. The message names file, field and rule."""
+    """Raised for a message definition that is invalid. The text of the error names the file, the field and the rule that is broken."""
 
 
 FIELD_FORM = {
@@ -52,7 +52,7 @@ FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
 
 
 def check_form(source: Any, form: str, where: str) -> None:
-    """Check the keys of a message, struct or field in a definition, the JSON types of their values, and the objects inside.
+    """Check a message, struct or field in a JSON definition, and the objects inside it: their keys, and the JSON types of the values.
 
     source: the object, as parsed JSON. form: the kind of the object, a key of `FORMS`. where: the path of the object around it, for the error
     message. Raises SpecError for a missing or unknown key and for a value of another type.

@@ -66,7 +66,7 @@ class Layouts:
     def of(self, struct_name: str, version: int) -> Layout:
         """Return the layout of a struct in one version.
 
-        struct_name: its name in the definition.
+        struct_name: the name of the struct in Kafka's definition of the message.
         """
         key = (struct_name, version)
         if key not in self._of_version:

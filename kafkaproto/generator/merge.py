@@ -1,7 +1,7 @@
-"""Merge of a message's definitions in two Kafka releases: the newer release lacks old message versions, the older release lacks new ones.
+"""Merge of a message's definitions in two Kafka releases, such as 3.9.1 and 4.2.0, so that one definition has the versions of both.
 
-The highest version in the older release and all versions below it are taken from the older release, later versions from the newer release. This
-module does not depend on files.
+The newer release lacks old versions of messages, and the older release lacks new versions. The highest version in the older release and all versions
+below it are taken from the older release, later versions from the newer release. This module does not depend on files.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ Json = dict[str, Any]
 RANGES = ("versions", "nullableVersions", "taggedVersions", "flexibleVersions")
 """The keys of a field's definition that hold version ranges.
 
-The two definitions of a field, from the two Kafka releases, may have different values for these keys. The values of all other keys must be equal.
+If two Kafka releases define the same field, the definitions may have different values for these keys. The values of all other keys must be equal.
 """
 
 
 class MergeError(ValueError):
-    """Raised if two releases contradict each other. The message names the field."""
+    """Raised if two Kafka releases define the same message in ways that contradict each other. The text of the error names the field."""
 
 
 def merge(older: Json, newer: Json) -> Json:
-    """Return one definition of a message with the versions of both releases.
+    """Return one definition of a message, which has the versions of its definitions in two Kafka releases.
 
-    Raises MergeError if the definitions contradict each other, or if there is a gap between the versions of the two releases. older, newer: the
-    definitions in the two releases.
+    older, newer: the definitions in the older and in the newer release. Raises MergeError if they contradict each other, or if there is a gap between
+    the versions of the two releases.
     """
     old, new = (VersionRange.parse(definition["validVersions"]) for definition in (older, newer))
     if new.highest <= old.highest:
@@ -50,9 +50,9 @@ def merge(older: Json, newer: Json) -> Json:
 
 
 def _structs(older: Json, newer: Json, last: int) -> list[Json]:
-    """Merge the common structs (Kafka's `commonStructs`) of both definitions. last: the highest version taken from the older release.
+    """Merge the common structs (Kafka's `commonStructs`) in two definitions of a message, from an older and a newer Kafka release.
 
-    older, newer: the definitions of the message in the two releases.
+    older, newer: the two definitions. last: the highest version of the message that is taken from the older release.
     """
     new = {struct["name"]: struct for struct in newer.get("commonStructs", [])}
     result = []
@@ -69,10 +69,10 @@ def _structs(older: Json, newer: Json, last: int) -> list[Json]:
 
 
 def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list[Json]:
-    """Merge the fields that a struct has in the older and in the newer release, and return them in wire order.
+    """Merge the fields that a struct has in an older and in a newer Kafka release, and return them in wire order.
 
     A field that only one release has is placed after the field that precedes it in that release. where: the path of the struct, for errors. older,
-    newer: the definitions of the fields in the two releases. last: the highest version taken from the older release.
+    newer: the definitions of the fields in the two releases. last: the highest version of the message that is taken from the older release.
     """
     old = {field["name"]: field for field in older}
     new = {field["name"]: field for field in newer}
@@ -87,10 +87,11 @@ def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list
 
 
 def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Json | None:
-    """Merge one field. older, newer: its definitions, None if a release lacks it. last: the highest version taken from the older release.
+    """Merge the definitions of one field in an older and in a newer Kafka release.
 
-    where: the path of the field, for errors. Returns None if no version of the merged message has the field. An example is a field that only the
-    older release defines, for an unstable version above ``last``.
+    older, newer: the two definitions, None if a release lacks the field. last: the highest version of the message that is taken from the older
+    release. where: the path of the field, for errors. Returns None if no version of the merged message has the field. An example is a field that only
+    the older release defines, for an unstable version above ``last``.
     """
     if older and newer and older["type"] != newer["type"]:
         raise MergeError(
@@ -110,10 +111,10 @@ def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Jso
 
 
 def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:
-    """Merge a version range: up to version ``last`` the older release's range, above it the newer release's range.
+    """Merge two version ranges: up to version ``last`` that of an older Kafka release, above it that of a newer release.
 
-    where: the path of the field or message, for errors. key: the key of the range, one of `RANGES`. older, newer: the definitions in the two
-    releases. Raises MergeError if versions between the two ranges are missing.
+    where: the path of the field or message, for errors. key: the key of the range, one of `RANGES`. older, newer: the definitions of the field or
+    message in the two releases. Raises MergeError if versions between the two ranges are missing.
     """
     low = VersionRange.parse(older.get(key, "none")).intersect(VersionRange(0, last))
     high = VersionRange.parse(newer.get(key, "none")).intersect(VersionRange(last + 1, OPEN_ENDED))

@@ -29,15 +29,16 @@ DATA_JARS = {
     "kafka-transaction-coordinator": "__transaction_state",
     "kafka-share-coordinator": "__share_group_state",
 }
-"""The jars of the newer release with definitions of data inside messages and records.
+"""The jars of Kafka that define data inside messages and records. They are read from the newer of the two releases given to `refresh`.
 
 Maps the name of a jar to the topic whose records its definitions describe; "" for no topic.
 """
 
 OLDER_DATA = {"OffsetCommitKey": "kafka-group-coordinator"}
-"""The data whose definition is taken from the older release. Maps the name of the data to the name of the jar with the definition.
+"""The data whose definition is taken from the older of the two Kafka releases given to `refresh`, such as 3.9.1 and 4.2.0.
 
-The older release has one definition for all versions of this data; the newer release has two, under different names.
+Maps the name of the data to the name of the jar with the definition. The older release has one definition for all versions of this data; the newer
+release has two, under different names.
 """
 
 MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions")
@@ -72,11 +73,11 @@ DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
 """Matches the names of definitions that the generator does not take from a jar as data: requests, responses, headers and `Legacy...`.
 
-For some data, the newer release has two definitions; the name of the definition with the first versions starts with "Legacy". The generator takes the
-single definition with all versions from the older release instead (`OLDER_DATA`).
+Some releases of Kafka, such as 4.2, define the first versions of some data separately, under a name that starts with "Legacy". The generator takes
+the definition with all versions from an earlier release instead (`OLDER_DATA`).
 """
 BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
-"""Matches the JSON text of a request's definition if its "listeners" contain "broker"; requests for ZooKeeper brokers only have "zkBroker"."""
+"""Matches the JSON text of a request's definition if "broker" is in its "listeners". A request only for ZooKeeper brokers has "zkBroker"."""
 
 Json = dict[str, Any]
 
@@ -129,7 +130,7 @@ def served(jar: Path) -> dict[str, Json]:
 def data(older: Path, newer: Path) -> dict[str, Json]:
     """Return the definitions for ``schemas/data``, by name: data inside messages and records, reduced by `facts` to what the project uses.
 
-    older, newer: the folders with the jars of the two releases. If a definition describes the key of a record in a coordinator's topic, the topic's
+    older, newer: the folders with the jars of two Kafka releases. If a definition describes the key of a record in a coordinator's topic, the topic's
     name and the name of the definition of the record's value are added to the definition.
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
@@ -158,7 +159,7 @@ def _data_of(folder: Path, jar: str) -> dict[str, str]:
 
 
 def merged(older: dict[str, Json], newer: dict[str, Json]) -> dict[str, Json]:
-    """Merge the definitions of two releases into one set. A message in both gets one definition, with the versions of both.
+    """Merge the message definitions of two Kafka releases. A message in both releases gets one definition, with the versions of both.
 
     If the newer release has renamed an API, its messages are only taken from that release, under the new name. older, newer: map the names of
     messages to their definitions.
@@ -187,7 +188,7 @@ def _struct(source: Json) -> Json:
 
 
 def to_text(definition: Json) -> str:
-    """Return a definition as stored in ``schemas/``: one line per field, so that a change is one line of a diff."""
+    """Return the text of a message definition as stored in ``schemas/``: one line per field, so that a change is one line of a diff."""
     return _format(definition, 0) + "\n"
 
 
@@ -221,7 +222,7 @@ def read_errors(jar: Path) -> list[Json]:
 
 
 def refresh(older: Path, newer: Path, schemas: Path = SCHEMAS) -> None:
-    """Rewrite ``schemas/messages``, ``schemas/data`` and ``schemas/errors.json`` from the jars of two releases.
+    """Rewrite ``schemas/messages``, ``schemas/data`` and ``schemas/errors.json`` from the jars of two Kafka releases.
 
     older, newer: the kafka-clients jars; the other jars of each release are in the same folder. schemas: the folder to write to.
     """

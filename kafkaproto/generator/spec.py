@@ -62,7 +62,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct, or a message as a whole: its ``name`` in the definition, the ``versions`` that have it, and its fields."""
+    """A struct, or a message as a whole: its ``name`` in Kafka's definition, the ``versions`` that have it, and its fields."""
 
     name: str
     versions: VersionRange
@@ -71,7 +71,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A parsed definition. ``structs`` contains every nested struct, inner ones first, and as the last item the message itself.
+    """A parsed message definition. ``structs`` contains every nested struct, inner ones first, and as the last item the message itself.
 
     If the definition describes the key of a coordinator's record, ``topic`` is the topic of the record, and ``value`` is the name of the definition
     of the record's value.
@@ -95,7 +95,7 @@ def snake_case(name: str) -> str:
 
 
 def load(path: Path) -> Message:
-    """Parse and check the definition in a file. Raises SpecError if it is not JSON or breaks a rule for definitions."""
+    """Parse and check the message definition in a file. Raises SpecError if it is not JSON or breaks a rule for definitions."""
     try:
         return parse(json.loads(path.read_text()))
     except ValueError as error:  # also for invalid JSON
@@ -103,7 +103,7 @@ def load(path: Path) -> Message:
 
 
 def parse(source: Json) -> Message:
-    """Check a definition, given as parsed JSON, and return it as a `Message`. Raises SpecError if it breaks a rule for definitions."""
+    """Check a message definition, given as JSON, and return it as a `Message`. Raises SpecError if it breaks a rule for definitions."""
     check_form(source, "message", "")
     return _Parser(source).message()
 

@@ -22,7 +22,7 @@ from kafkaproto.records.walk import NULL, Stretch, walk
 __all__ = ["Columns", "HeaderColumns", "columns", "header_columns", "keys"]
 
 _FEW = 32
-"""The number of records below which decoding without numpy is faster."""
+"""The number of records in a batch below which decoding them without numpy is faster than with numpy."""
 
 
 class Columns(NamedTuple):
@@ -97,7 +97,7 @@ def keys(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[bytes | 
 def _begins_evenly(b: bytes) -> bool:
     """Return whether the first three records seem to have the same size. b: the decompressed records of a batch.
 
-    If so, `walk` is faster than numpy, because it decodes consecutive records of the same shape together.
+    If so, `kafkaproto.records.walk` is faster than numpy, because it decodes consecutive records of the same shape together.
     """
     try:
         size, width = read_varint(b, 0)
@@ -109,7 +109,7 @@ def _begins_evenly(b: bytes) -> bool:
 
 @cache
 def _gather() -> ModuleType | None:
-    """Return the module `gather`, which computes columns with numpy, or None if numpy is not installed."""
+    """Return the module `kafkaproto.records.gather`, which decodes records with numpy, or None if numpy is not installed."""
     try:
         import numpy  # noqa: F401
     except ImportError:

@@ -56,7 +56,7 @@ class EndOfTransaction(NamedTuple):
 def control_type(key: bytes | None) -> ControlRecordType:
     """Return the type in the key of a control record. Raises DecodeError if the key is too short or its version is negative.
 
-    Newer versions are decoded like version 0, as in Kafka.
+    A key of a newer version is decoded like one of version 0, as in Kafka.
     """
     if key is None or len(key) < _KEY.size:
         raise DecodeError(

@@ -25,26 +25,26 @@ MAGIC = b"kptrace\n"
 VERSION = 5
 """The version of the trace format that this module encodes. The module `reading` decodes this version and the versions 2 to 4.
 
-In contrast to version 4, a trace contains complete control batches in responses, and events about transactions have more details.
+Since version 5, a trace contains the control batches of responses completely, and events about transactions have more details.
 """
 SUFFIX = ".kptrace"
 EXCHANGE, EVENT, STATE = 1, 2, 3
 VERSION_AND_LENGTH = Struct(">HI")
 LENGTH_AND_KIND = Struct(">IB")
 EXCHANGE_FIELDS = Struct(">QiQqqqqqiBIIIIIIqq")
-"""The fixed fields of an exchange (a request and its response) in the file.
+"""The fields of fixed size in the entry of an exchange (a request and its response) in a trace file.
 
 In order: sequence number, broker id, connection, broker's clock in ms; times in ns when the request was received, its handler started, the response
 was ready, and the response was sent; throttle time in ms, flags; sizes in bytes of request and response on the wire, then of their frames in the
 entry; numbers of records fields in request and response; broker's clock in ms at the start of the handler; time in purgatory in ns.
 """
 STATE_FIELDS = Struct(">QiqqH")
-"""The fixed fields of a state entry (`State`). The offsets of each log follow them.
+"""The fields of fixed size at the start of a state entry (`State`) of a trace file. The offsets of each log follow them.
 
 In order: sequence number, broker id, broker's clock in ms, monotonic clock in ns, number of logs.
 """
 POSITIONS_FIELDS = Struct(">HiBqqqq")
-"""The fixed fields of each log in a state entry (`State`); the topic's name follows them.
+"""The fields of fixed size of one log in a state entry (`State`) of a trace file; the topic's name follows them.
 
 In order: length of the topic's name in bytes, partition number, flags (`BEGINS` if this is the first item of the log, else 0), high watermark, last
 stable offset, log start offset, log end offset.
@@ -53,7 +53,7 @@ ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
 UNKNOWN_WAIT_NS = -1
 UNANSWERED = "the connection closed before the response was sent"
-"""The text of a "problem" event for a request that required a response and got none."""
+"""The text of the event "problem" that a trace has for a request without the response that it required."""
 
 
 class TraceError(ValueError):

@@ -35,7 +35,7 @@ def file_header(link: int = LINKTYPE_RAW) -> bytes:
 
 
 def record(at_ns: int, packet: bytes) -> bytes:
-    """Return a packet as a record of the capture file. at_ns: time since the epoch."""
+    """Return a packet as a record of the capture file. at_ns: its time in ns since the epoch."""
     return struct.pack("<IIII", *divmod(at_ns, 1_000_000_000), len(packet), len(packet)) + packet
 
 

@@ -42,7 +42,10 @@ from kafkaproto.trace.format import (
 LARGEST_ENTRY_BYTES = 1 << 30
 
 _EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
-"""The fixed fields of an exchange in version 2 of the format, which lacks the time in purgatory and has 16-bit counts of records fields."""
+"""The fields of fixed size in the entry of an exchange (a request and its response) in a trace file of format version 2.
+
+In contrast to `EXCHANGE_FIELDS`, it has no time in purgatory, and the numbers of records fields in request and response are 16-bit integers.
+"""
 
 
 class Trace:
@@ -145,9 +148,9 @@ def _lengths(count: int) -> Struct:
 
 
 def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int, ...] = ()) -> Exchange:
-    """Decode the body of a trace entry that contains an exchange.
+    """Decode the body of a trace entry that contains an exchange (a request and its response).
 
-    layout: the fixed fields of an exchange in the file's version of the trace format. defaults: the values of the last fields of
+    layout: the fields of fixed size of an exchange in the file's version of the trace format. defaults: the values of the last fields of
     `EXCHANGE_FIELDS`, if this version lacks them.
     """
     if len(body) < layout.size:

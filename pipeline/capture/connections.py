@@ -78,7 +78,7 @@ class Pair:
         self._connection: Connection | None = None
         self._closed = False
         self._closed_as = ""
-        """Why the connection between these endpoints that was closed last is not in the trace; empty if the trace contains it."""
+        """Why the trace lacks the last closed connection between the two endpoints; empty if the trace contains this connection."""
         self._last = Stamp(0, 0)
         self.left_out: Counter[str] = Counter()
         """Maps each reason for leaving out a packet to the number of packets that were left out for this reason."""

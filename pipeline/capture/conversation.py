@@ -57,7 +57,7 @@ class PendingRequest(NamedTuple):
 class Conversation:
     """Pairs the requests and responses of one connection, and yields them as the exchanges and events of a trace.
 
-    connection: the number of the connection.
+    connection: the number of the connection's first packet, which identifies the connection.
     """
 
     def __init__(self, connection: int) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Save = Callable[["DataFrame", str], None]
-"""A function that writes the rows of one table: (rows, table name)."""
+"""A function that writes the rows of one trace table. Its arguments are (rows, table name)."""
 Note = Callable[[int, int], None]
 """A function that a Spark task calls regularly, with (index of a capture file in the job, number of bytes of the file read so far)."""
 
@@ -155,9 +155,9 @@ def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFa
 def _filled(
     spark: SparkSession, all_rows: DataFrame, table: str, brokers: list[tuple[Any, ...]], topics: list[tuple[Any, ...]]
 ) -> DataFrame:
-    """Select the rows of one table, and fill in broker ids and missing topic names. Returns the rows as a DataFrame.
+    """Select the rows of one trace table, and fill in broker ids and missing topic names. Returns the rows as a DataFrame.
 
-    all_rows: rows of all tables. brokers: (run, server address, broker id). topics: (run, topic id, topic name).
+    all_rows: rows of all trace tables. table: the table to select. brokers: (run, server address, broker id). topics: (run, topic id, topic name).
     """
     from pyspark.sql import functions as F
 
@@ -215,7 +215,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def rows_of(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all tables, made from TCP segments. Each batch has rows of one table, which its first column names.
+    """Yield the rows of all trace tables, made from TCP segments. Each batch has rows of one table, which its first column names.
 
     runs: the captures; the column `run` of a segment is an index in this list. packets: the segments from `packets_of`, sorted by run, connection
     and packet number. The state of a connection is dropped after its last segment.
@@ -245,7 +245,7 @@ def rows_of(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
 
 class _TaskOutput:
-    """A buffer of a Spark task: collects the rows of each table until there are enough for an Arrow batch."""
+    """A buffer of a Spark task: collects the rows of each trace table until there are enough for an Arrow batch."""
 
     def __init__(self, runs: list[Run]) -> None:
         self._runs = runs

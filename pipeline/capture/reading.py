@@ -167,7 +167,7 @@ def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[C
 
 
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Read the capture file of a run (one recording) to its end, then yield the rows of the tables as pairs (table name, Arrow batch).
+    """Read the capture file of a run (one recording) to its end, then yield the rows of the trace tables as (table name, Arrow batch).
 
     A large table yields several batches, a table without rows yields none. If the file has problems, the last pair is ("notices", batch): each row
     of this batch is a message for the user about the file, and has the fields of `Notice` as columns.

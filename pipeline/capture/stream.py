@@ -13,9 +13,9 @@ from typing import NamedTuple
 WINDOW_BYTES = 4 * 1024 * 1024
 WINDOW_SEGMENTS = 2048
 PATIENCE_PACKETS = 32
-"""How many packets of the receiving end the stream waits for a segment that this end has acknowledged but the capture has not shown.
+"""How many packets to wait for a segment that its receiver has acknowledged, but that the capture has not shown yet.
 
-After that number of packets, the capture is assumed to lack the segment.
+Only packets from the receiver count. After this number, the capture is assumed to lack the segment.
 """
 FARTHEST_BACK_BYTES = 1 << 30
 """The largest TCP window in bytes. A segment that starts more than this before the next expected byte cannot be a retransmission."""
@@ -38,7 +38,7 @@ class Data(NamedTuple):
 
 
 class Hole(NamedTuple):
-    """A gap in the stream. length: number of missing bytes, -1 if unknown. why: the reason. stamp: when the gap was detected."""
+    """A gap in a captured stream. length: number of missing bytes, -1 if unknown. why: the reason. stamp: packet and time of its detection."""
 
     length: int
     why: str

@@ -1,4 +1,4 @@
-"""The command of the demo: starts the brokers, runs the steps, prints the table."""
+"""The command of the demo: starts three brokers, runs the steps, and prints a table that compares expected with actual results."""
 
 from __future__ import annotations
 

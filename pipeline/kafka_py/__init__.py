@@ -1,4 +1,4 @@
-"""`kafka_py`: Kafka as a Spark data source in Python, batch and streaming, read and write, without the connector's jars.
+"""`kafka_py`: Kafka as a Spark data source in Python, batch and streaming, read and write, without the jars of Spark's Kafka connector.
 
     from kafkaproto.pipeline.kafka_py.source import KafkaPy
     spark.dataSource.register(KafkaPy)

@@ -50,7 +50,7 @@ NO_OFFSET = -1
 
 
 class Passing(Exception):
-    """Raised if an attempt failed for a temporary reason; the client then retries. The text names the reason."""
+    """Raised if an attempt of an operation failed for a temporary reason, so that the client tries again. The text names the reason."""
 
 
 class Missing(Passing):

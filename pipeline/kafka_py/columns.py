@@ -67,7 +67,7 @@ class Rows:
         """
         self._first_offsets = array("q")
         self._cuts = False
-        """True if `take` must drop collected records, because their offsets are below the argument `start` of `add` or outside the range."""
+        """True if `take` must drop collected records: their offsets are below the argument `start` of `add`, or outside the range to read."""
         self._headers: list[HeaderColumns] = []
 
     def add(self, entry: Entry, start: int) -> bool:
@@ -101,7 +101,7 @@ class Rows:
         return len(self._shifts) >= FULL_ROWS or self._bytes >= FULL_BYTES
 
     def take(self) -> pa.RecordBatch:
-        """Return the collected rows, possibly none, and clear the collection."""
+        """Return the collected rows as an Arrow RecordBatch, which may be empty, and start a new collection."""
         columns, range_, count = self._columns, self._range, len(self._shifts)
         payload = self._payloads[0] if len(self._payloads) == 1 else b"".join(self._payloads)
         shifts, offsets = _arrow(self._shifts), _arrow(columns.offsets)

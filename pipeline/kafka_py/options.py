@@ -1,4 +1,4 @@
-"""The options of reads and writes, validated once on the driver and passed to executors as plain data.
+"""The options with which Spark reads from and writes to Kafka, validated once on the driver and passed to executors as plain data.
 
 Names, defaults and rules are those of Spark's Kafka source and sink (``KafkaSourceProvider``); names that begin with ``kafka.`` are
 client settings. An unknown name is an error, because it would have no effect. This module does not depend on sockets or on Spark's classes.
@@ -104,7 +104,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """The settings of a read. Exactly one of topics, pattern (for topic names) and assigned (partitions to read) is set."""
+    """The settings of a read from Kafka. Exactly one of topics, pattern (for topic names) and assigned (partitions to read) is set."""
 
     client: ClientSettings
     start: Bound
@@ -132,7 +132,7 @@ class SourceSettings:
 
 @dataclass(frozen=True)
 class SinkSettings:
-    """The settings of a write. topic: the topic of all rows, None if a column names the topic of each row. acks: -1 or 1."""
+    """The settings of a write to Kafka. topic: the topic of all rows, None if a column names the topic of each row. acks: -1 or 1."""
 
     client: ClientSettings
     topic: str | None = None
@@ -146,7 +146,7 @@ class SinkSettings:
 
 
 def source_settings(options: Mapping[str, str], *, streaming: bool) -> SourceSettings:
-    """Return the settings of a read from its options, by name. Raises OptionError that names the missing, unknown or invalid option.
+    """Return the settings of a read from Kafka, given its options by name. Raises OptionError for a missing, unknown or invalid option.
 
     streaming: True for a streaming query, which has no end and starts at the latest offsets by default; False for a batch query.
     """
@@ -191,7 +191,7 @@ def source_settings(options: Mapping[str, str], *, streaming: bool) -> SourceSet
 
 
 def sink_settings(options: Mapping[str, str]) -> SinkSettings:
-    """Return the settings of a write. Raises OptionError that names the missing, unknown or invalid option."""
+    """Return the settings of a write to Kafka from its options, by name. Raises OptionError that names the missing, unknown or invalid option."""
     read = _Reader(options, (*SINK_OPTIONS, *CLIENT_OPTIONS))
     acks = read.choice("kafka.acks", ("all", "-1", "1"), "all")
     idempotent = read.boolean("kafka.enable.idempotence", acks != "1")

@@ -20,14 +20,14 @@ from kafkaproto.pipeline.kafka_py.planning import Planner
 
 
 class RangePartition(InputPartition):
-    """The range of offsets that one task reads."""
+    """The range of offsets of one Kafka partition that one Spark task reads."""
 
     def __init__(self, range_: Range) -> None:
         super().__init__(range_)
 
 
 def read_range(settings: SourceSettings, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one task, on an executor.
+    """Yield the rows that one Spark task reads from Kafka. Runs on an executor.
 
     partition: the range to read. Spark requires at least one task, also for a read without records: its only task gets None or, from Spark 4.1 on, a
     partition without a range, and yields nothing.

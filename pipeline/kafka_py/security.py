@@ -38,7 +38,7 @@ SECURITY_OPTIONS = (
     f"{KEYS}.certificate.chain",
 )
 STORE_PASSWORDS = (f"{TRUST}.password", f"{KEYS}.password")
-"""The names of settings that only Java key stores need."""
+"""The names of the options with passwords of Java key stores, which kafka_py rejects."""
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PLAIN = "PLAIN"
 MODULES = {PLAIN: "PlainLoginModule", **dict.fromkeys(scram.HASHES, "ScramLoginModule")}

@@ -24,7 +24,7 @@ try:
 except ImportError:  # before 4.1, Spark requires the batch writer's class in streams, too
 
     class DataSourceStreamArrowWriter(DataSourceStreamWriter, DataSourceArrowWriter):  # type: ignore[no-redef,misc]
-        """A substitute for the class of this name, which Spark has from version 4.1 on: the base of a stream writer that receives Arrow batches."""
+        """Substitute for the class of this name, which Spark lacks before version 4.1: the base of stream writers that receive Arrow batches."""
 
 
 BYTES = ("binary", "string")
@@ -87,7 +87,7 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
 
 def write_rows(settings: SinkSettings, batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-    """Write all rows of a task to Kafka, on an executor. Returns an empty message, because nothing remains to be committed.
+    """Write all rows of a Spark task to Kafka. Runs on an executor. Returns an empty message, because nothing remains to be committed.
 
     batches: the rows. Raises ValueError for a row without a topic.
     """

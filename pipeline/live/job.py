@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 VERSION = 1
-"""The version of the journal's records that this job reads; it ignores records of other versions."""
+"""The version of the records in the broker's journal topic that the live job reads; it ignores records of other versions."""
 CLIENT_ID = "kafkaproto-live"
 ENTRY = """v int, kind string, client_id string, throttle_ms long, topic string, partition int, next_offset long,
     high_watermark long"""
@@ -33,7 +33,7 @@ SHOWN_ROWS = 20
 
 
 class FolderError(ValueError):
-    """Raised if the checkpoint folder cannot be used. The message says what to do.
+    """Raised if the checkpoint folder of a live job cannot be used. The message says what to do.
 
     The folder belongs to another live job or to another program, or it is not writable.
     """
@@ -231,9 +231,10 @@ class Job:
 
 
 def claim(folder: Path, journal: str, windows: Windows) -> None:
-    """Write the file `job.json` into the folder. It names the job to which the folder belongs: its journal topic (`journal`) and its windows.
+    """Reserve the checkpoint folder of a live job: write a file `job.json` with the name of its journal topic and its windows.
 
-    Raises FolderError if the folder belongs to a job with another journal or other windows, contains other files, or cannot be written to.
+    folder: the checkpoint folder. journal: the name of the journal topic. Raises FolderError if the folder belongs to a job with another journal
+    topic or other windows, contains other files, or cannot be written to.
     """
     path = folder / "job.json"
     this_job = {"journal": journal, "window_s": windows.window_s, "slide_s": windows.slide_s, "late_s": windows.late_s}

@@ -1,4 +1,4 @@
-"""The command `kafkaproto live`: runs the job until SIGINT or SIGTERM, and prints the changed rows after each micro-batch."""
+"""The command `kafkaproto live`: runs the live job until SIGINT or SIGTERM, and prints the changed rows of its table after each micro-batch."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _INVALID_VALUE = (ArithmeticError, AttributeError, LookupError, TypeError, Value
 
 
 class RunReader:
-    """A reader of the new part of a run (a recording): what the tables do not contain yet. Call `entries()` once to read it.
+    """Reads the new part of a run (a recording): what the Parquet tables do not contain yet. Call `entries()` once to read it.
 
     note: a function called regularly with the number of bytes read. When all entries are read, the attribute `notices` has messages for the user
     about problems of the files. `resume_at` then says where to continue when the run has grown: (name of the last file, byte position in this file,
@@ -64,7 +64,7 @@ class RunReader:
         self.resume_at: tuple[str, int, dict[str, Any]] | None = None
 
     def entries(self) -> Iterator[Entry]:
-        """Yield every readable entry of the new part of the run (recording), which the tables do not contain yet.
+        """Yield every readable entry of the new part of the run (recording), which the Parquet tables do not contain yet.
 
         If the new part is the whole run, the first item is an event of kind `meta` with the header of the trace. If it is not, an earlier job has
         already put the header into the tables.
@@ -132,7 +132,7 @@ class _Rejected:
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield pairs (table name, rows) for the new part of a run (one recorded trace): the part that the tables do not contain yet.
+    """Yield pairs (table name, rows) for the new part of a run (one recorded trace): what the Parquet tables lack.
 
     At the end, one or two pairs may follow that belong to no table:
     - ("notices", rows): messages for the user about files (`Notice`), if there are any.

@@ -1,8 +1,8 @@
-"""Rows of the tables in `schema`, made from the entries of a trace without Spark or Arrow.
+"""Rows of the trace tables (see `schema`), made from the entries of a trace without Spark or Arrow.
 
 Every entry yields rows, whatever its frames contain: the column `problem` says what could not be decoded. Entries must come in the order of the
-trace, because some columns depend on earlier entries. `Rows` keeps what is needed of earlier entries, and can save it as JSON. This module does not
-depend on files or how rows are stored.
+trace, because some columns depend on earlier entries. `Rows` keeps the necessary facts of earlier entries, and can save them as JSON. This module
+does not depend on files or how rows are stored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kafkaproto.trace.format import Entry, Event, Exchange, State
 
 MS_PER_HOUR = 3_600_000
 LATE_CONNECTIONS = 1000
-"""The number of closed connections whose state is kept.
+"""The maximum number of closed connections whose state is kept.
 
 If a connection closes during an exchange (a request and its response), the exchange is recorded after the event `closed` and still needs the state.
 The limit bounds the memory: a run (a recording) can have a million connections.

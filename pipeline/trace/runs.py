@@ -1,4 +1,4 @@
-"""Lists the recordings (runs) in the files of a trace, and up to which position the tables already contain each run.
+"""Lists the recordings (runs) in the files of a trace, and up to which position the Parquet tables already contain each run.
 
 A file that cannot be read causes a message for the user (`Notice`), not an exception, so that the other files are used. This module does not depend
 on the columns of rows, Spark or where tables are stored.
@@ -17,7 +17,7 @@ from kafkaproto.trace.format import TraceError
 from kafkaproto.trace.reading import Trace, files_of
 
 TIMES = ("wall_ms", "at_ns", "clock_ms")
-"""The fields of a trace file's header with the start time of the recording, on three clocks."""
+"""The fields of a trace file's header with the start time of the recording, by wall clock, monotonic clock and the broker's clock."""
 
 
 class Notice(NamedTuple):
@@ -50,7 +50,7 @@ class Run(NamedTuple):
     def start(self) -> tuple[int, int]:
         """Return (index of the file, byte position in that file) at which the new part of the run (recording) starts.
 
-        The new part is what the tables do not contain yet.
+        The new part consists of the entries that the Parquet tables do not contain yet.
         """
         if self.place is None:
             return 0, 0
@@ -58,7 +58,7 @@ class Run(NamedTuple):
 
     @property
     def old_bytes(self) -> int:
-        """Return the number of bytes of the run (recording) that are already in the tables."""
+        """Return the number of bytes of the run (recording) whose entries are already in the Parquet tables."""
         number, offset = self.start
         return sum(self.sizes[:number]) + offset
 
@@ -99,8 +99,8 @@ def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
 def resumable_place(run: Run, before: Mapping[str, int], text: str) -> Place | None:
     """Return the position (`Place`) from which reading of `run` can continue; None if the run (recording) must be read from the start.
 
-    before: the files of the run when the tables were last updated, in order: maps the name of each file to its size in bytes at that time. text: the
-    position that was saved with the tables, as JSON.
+    before: the files of the run when the Parquet tables were last updated, in order: maps the name of each file to its size in bytes at that time.
+    text: the position that was saved with the tables, as JSON.
     """
     try:
         place = parse_place(text)

@@ -49,9 +49,9 @@ class Step(NamedTuple):
 class _Session:
     """State of one fetch session.
 
-    epoch: the session epoch that the next fetch must have. reported: maps a partition to the high watermark that the client received last.
-    due_since_ns: maps a partition to the time of the first response of another session, or without a session, that had a higher high watermark than
-    `reported`.
+    epoch: the session epoch that the next fetch must have. reported: maps a partition to the high watermark that the client received last in this
+    session. due_since_ns: maps a partition to the time of the first response of another session, or without a session, that had a higher high
+    watermark than `reported`.
     """
 
     __slots__ = ("connection", "due_since_ns", "epoch", "reported", "requested")

@@ -1,4 +1,4 @@
-"""The output folder of the tables: a job's results are committed to it completely or not at all.
+"""The output folder of the Parquet tables: a job's results are committed to it completely or not at all.
 
 A job writes into a staging folder; renaming that folder to `_commit` commits the job. If a job is interrupted after the rename, the next job moves
 the committed files to their places. New rows of a run (a recording) replace its old rows or are added to them. With the rows, the job commits the
@@ -23,12 +23,12 @@ MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_loc
 PLACES, PLACE_FILE = "_places", "place.json"
 """The folder `PLACES` has a subfolder for each run (recording). Each subfolder has a file `PLACE_FILE`.
 
-The file stores the position in the recorded files up to which the tables contain the run.
+The file stores the position in the recorded files up to which the Parquet tables contain the run.
 """
 PLACE = "place"
 """A key in the entry of a run (recording) in the manifest. Its value is the SHA-256 digest of the run's file `PLACE_FILE`.
 
-The manifest is the file that describes the tables, and `PLACE_FILE` stores the position up to which the tables contain the run.
+The manifest is the file that describes the Parquet tables, and `PLACE_FILE` stores the position up to which the tables contain the run.
 """
 ADDED = "_added"
 """The folder for new rows that are added to the old rows of their run (recording) instead of replacing them.
@@ -59,7 +59,7 @@ def is_valid_folder_name(run: str) -> bool:
 
 
 class Store:
-    """The output folder `path` with the tables of all runs (recordings). Raises StoreError if the folder has only other programs' files."""
+    """The output folder `path` with the Parquet tables of all runs (recordings). Raises StoreError if the folder has only other programs' files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -77,7 +77,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Return a context in which the tables are locked. Raises StoreError if another job has locked them.
+        """Return a context in which no other job can change the Parquet tables. Raises StoreError if another job has locked them.
 
         At its start, the context cleans up after an interrupted job: it deletes the files that the interrupted job had not committed, and moves those
         that it had committed to their places.
@@ -93,7 +93,7 @@ class Store:
             yield
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest, which describes the tables: maps the name of each run (recording) to a dict.
+        """Return the manifest, which describes the Parquet tables: it maps the name of each run (recording) to a dict.
 
         The dict has the source of the rows (`meta`, `files`), the number of rows of the run in each table (`rows`) and messages for the user about
         problems of its files (`notices`). Raises StoreError if the manifest cannot be parsed or has another format.
@@ -118,7 +118,7 @@ class Store:
         return runs
 
     def place(self, run: str, entry: Mapping[str, Any]) -> str:
-        """Return the saved position in a run (a recording), as JSON: the tables contain everything that was recorded before the position.
+        """Return the saved position in a run (a recording), as JSON: the Parquet tables contain everything recorded before it.
 
         entry: what `manifest` returns for the run. It has the SHA-256 digest of the file with the position. Returns an empty text if the file is
         missing, or if its content has another digest.

@@ -1,4 +1,4 @@
-"""`kafkaproto stream TRACE OUT --checkpoint DIR`: updates the tables while a trace is being written.
+"""`kafkaproto stream TRACE OUT --checkpoint DIR`: updates the Parquet tables in OUT while a trace is being written.
 
 This is a Structured Streaming query over the folder of the trace. The offset with which Spark counts progress is the size of each file. Each
 micro-batch updates the tables as `kafkaproto tables` does, completely or not at all. A committed micro-batch that Spark repeats finds nothing new.

@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORM = "form"
-"""A key in the entry of a recording in the manifest, which describes the tables. Its value identifies the row format of the recording.
+"""A key in the manifest (the file that describes the Parquet tables). Its value identifies the row format of a recording.
 
-If it differs from `place.FINGERPRINT`, which identifies the row format of this version of the program, the recording is read again from its start, so
-that all its rows have one format.
+If the value differs from `place.FINGERPRINT`, which identifies the row format of this version of the program, the recording is read again from its
+start, so that all its rows have one format.
 """
 ONE_ROW = {
     **{table: table.removesuffix("s") for table in TABLES},
     "batches": "batch",
 }
-"""Maps the name of a table to the word for one of its rows."""
+"""Maps the name of a table to the word for one of its rows, such as "requests" to "request"."""
 ATTEMPTS = "_attempts"
 ATTEMPT_SCHEMA = pa.schema(
     [
@@ -66,13 +66,13 @@ Each folder has a file for each run (recording), with the number of bytes of the
 PROGRESS_INTERVAL_S = 10.0
 
 Write = Callable[[list[Run], Path], WriteResult]
-"""A function that writes the rows of runs (recordings) that the tables lack into a staging folder: (runs, folder) -> result."""
+"""A function (runs, folder) -> result. It writes the rows of runs (recordings) that the Parquet tables lack into a staging folder."""
 
 
 def build(
     trace: Path, out: Path, write: Write, ports: Sequence[int] = ()
 ) -> tuple[dict[str, dict[str, int]], list[Notice]]:
-    """Add the part of `trace` that the tables in `out` do not contain yet to these tables.
+    """Update the Parquet tables in the folder `out`: add the part of the trace or capture `trace` that they do not contain yet.
 
     write: the function that writes the new rows, with Spark or without. ports: the ports on which brokers listen, to select connections in captures;
     if it is empty, every connection that speaks Kafka is selected.
@@ -127,7 +127,7 @@ def _files(run: Run) -> dict[str, int]:
 
 
 def _refusal(run: Run, before: dict[str, Any] | None) -> str:
-    """Return the reason why a run (a recording) cannot be added to the tables, or an empty text if it can be added.
+    """Return the reason why a run (a recording) cannot be added to the Parquet tables, or an empty text if it can be added.
 
     before: the manifest entry of the run with the same name in the tables; None if there is none. `run` would extend or replace this earlier run.
     """
@@ -308,9 +308,9 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
 
 
 def earlier_runs(store: Store) -> list[str]:
-    """Return the names of the runs (recordings) whose tables another version of this program made, with another row format.
+    """Return the names of the runs (recordings) whose rows another version of this program made, in another format.
 
-    store: the folder of the tables. Such runs may have no rows in tables that later versions added, such as `transactions` and `groups`.
+    store: the folder of the Parquet tables. Such runs may have no rows in tables that later versions added, such as `transactions` and `groups`.
     """
     return sorted(name for name, entry in store.manifest().items() if entry.get(FORM) != FINGERPRINT)
 

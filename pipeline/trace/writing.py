@@ -97,9 +97,10 @@ class _Parts:
 
 
 def write_run(run: Run, folder: Path, note: Callable[[int], None] = lambda _: None) -> tuple[list[Notice], str | None]:
-    """Write the part of a run (a recording) that the tables lack into `folder`. Returns (notices about its files, position reached as JSON).
+    """Write the part of a run (recording) that the Parquet tables lack into `folder`. Returns (notices about files, position reached).
 
-    The position is None if the next job must read the run from its start again. note: called from time to time with the number of bytes read.
+    The position is JSON text; it is None if the next job must read the run from its start again. note: called from time to time with the number of
+    bytes read.
     """
     notices: list[Notice] = []
     place = None

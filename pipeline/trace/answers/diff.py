@@ -96,6 +96,6 @@ def answer(before: str, after: str) -> Answer:
 
 
 def _quoted(run: str) -> str:
-    """Return the run name escaped for a string literal in a query of `Tables.sql`."""
+    """Return the name of a run (a recording), escaped for a string literal in a query of `Tables.sql`."""
     literal = run.replace("\\", "\\\\").replace("'", "\\'")
     return literal.replace("{", "{{").replace("}", "}}")

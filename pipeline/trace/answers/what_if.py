@@ -88,7 +88,7 @@ its clock_ms is the time of its event `throttle` in the trace.
 
 Windows = dict[tuple[str, int], tuple[int, int, bool]]
 DEFAULT_WINDOWS = DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, False
-"""The windows assumed for a broker whose settings are unknown: (samples, window in ms, whether throttled responses are delayed)."""
+"""The quota windows assumed for a broker with unknown settings: (samples, window in ms, whether the broker delays throttled responses)."""
 FIRST_MUTING_RELEASE = (2,)
 """The first release that sends a throttled response at once and mutes the connection (KIP-219)."""
 

@@ -1,4 +1,4 @@
-"""The batches that consumers received, for the rules of transactions and of producer epochs.
+"""The batches that consumers received, for the audit rules of transactions and of producer epochs.
 
 A batch that several Fetch responses contain is one row. Only batches of magic 2 have a producer.
 """

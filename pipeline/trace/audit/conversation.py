@@ -87,8 +87,8 @@ def in_time(tables: Tables) -> DataFrame:
     wait is assumed to begin after all earlier responses of the connection and their throttle times, because a broker reads nothing from a muted
     connection (KIP-219).
 
-    Columns: run (the recording), seq (of the fetch), client_id, max_wait_ms, waited_ms, broken (true: the row is a fault; null: undecided, because
-    entries are missing) and excess (`waited_ms` minus `max_wait_ms`).
+    Columns: run (the recording), seq (of the fetch), client_id, max_wait_ms, waited_ms (the wait), broken (true: the row is a fault; null: undecided,
+    because the trace lacks entries) and excess (`waited_ms` minus `max_wait_ms`).
     """
     rows = tables.sql(f"""
         WITH without_handler_times AS (
@@ -119,8 +119,9 @@ def not_early(tables: Tables) -> DataFrame:
 
     The wait is measured with the broker's clock if the trace contains it.
 
-    Columns: run (the recording), seq (of the fetch), client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes, broken (true: the row is
-    a fault; null: undecided, because entries are missing) and excess (`max_wait_ms` minus `waited_ms`).
+    Columns: run (the recording), seq (of the fetch), client_id, min_bytes, max_bytes, max_wait_ms, waited_ms (the wait), records_bytes (size of the
+    records in the response), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`max_wait_ms` minus
+    `waited_ms`).
     """
     rows = tables.sql(f"""
         WITH fetches AS (

@@ -18,8 +18,9 @@ def same_bytes(tables: Tables) -> DataFrame:
     Batches that the broker may rewrite are not compared: brokers can set timestamps, convert, recompress and compact batches. A batch with acks=1 may
     exist only on its leader, so it is compared only with fetches from that broker.
 
-    Columns: run (the recording), seq (of the fetch), produced_seq (of the Produce), topic, partition, base_offset, produced_last_offset, last_offset,
-    produced_crc, crc, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
+    Columns: run (the recording), seq (of the fetch), produced_seq (of the Produce), topic, partition, base_offset, produced_last_offset and
+    produced_crc (of the acknowledged batch), last_offset and crc (of the fetched batch), broken (true: the row is a fault; null: undecided, because
+    the trace lacks entries) and excess (always 1).
     """
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""
@@ -45,7 +46,7 @@ def not_skipped(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the fetch that skips the batch, else of the Produce), produced_seq (of the Produce), topic, partition,
     base_offset, last_offset, from_offset and until_offset (the skipped range; null if none), broken (true: the row is a fault; null: undecided,
-    because entries are missing) and excess (number of offsets of the batch).
+    because the trace lacks entries) and excess (number of offsets of the batch).
     """
     rows = tables.sql(f"""
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
@@ -80,8 +81,8 @@ def in_sequence(tables: Tables) -> DataFrame:
     have been idle for long.
 
     Columns: run (the recording), seq (of the request with the later batch), topic, partition, producer_id, producer_epoch, base_offset,
-    base_sequence, expected (the sequence number after the earlier batch), broken (true: the row is a fault; null: undecided, because entries are
-    missing) and excess (difference between `base_sequence` and `expected`).
+    base_sequence, expected (the sequence number after the earlier batch), broken (true: the row is a fault; null: undecided, because the trace lacks
+    entries) and excess (difference between `base_sequence` and `expected`).
     """
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)
@@ -123,7 +124,7 @@ def once(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the Produce), topic, partition, producer_id, producer_epoch, base_sequence, first_seq (of the first
     Produce), first_offset (the base offset in the response to the first Produce), base_offset (that in the response to this Produce), broken (true:
-    the row is a fault; null: undecided, because entries are missing) and excess (difference between `base_offset` and `first_offset`).
+    the row is a fault; null: undecided, because the trace lacks entries) and excess (difference between `base_offset` and `first_offset`).
     """
     rows = tables.sql(f"""
         WITH sent AS (
@@ -146,7 +147,7 @@ def committed(tables: Tables) -> DataFrame:
     row shows the batch with the highest end offset.
 
     Columns: run (the recording), seq (of the fetch), broker, topic, partition, produced_seq (of the Produce with this batch), acknowledged_end (the
-    end offset of this batch), high_watermark, broken (true: the row is a fault; null: undecided, because entries are missing) and excess
+    end offset of this batch), high_watermark, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess
     (`acknowledged_end` minus `high_watermark`).
     """
     rows = tables.sql(f"""
@@ -175,8 +176,8 @@ def covered(tables: Tables) -> DataFrame:
     Returns one row per acknowledged partition of a Produce request. Only runs with recorded changes of high watermarks are checked.
 
     Columns: run (the recording), seq (of the Produce), broker, topic, partition, acknowledged_end (the end offset of the batch), high_watermark (the
-    highest value that was recorded before the acknowledgement, since the log was last created or truncated), broken (true: the row
-    is a fault; null: undecided, because entries are missing) and excess (`acknowledged_end` minus `high_watermark`).
+    highest value that was recorded before the acknowledgement, since the log was last created or truncated), broken (true: the row is a fault; null:
+    undecided, because the trace lacks entries) and excess (`acknowledged_end` minus `high_watermark`).
     """
     rows = tables.sql(f"""
         WITH points AS (

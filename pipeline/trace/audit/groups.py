@@ -91,7 +91,7 @@ def generations(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the request), group_id, member_id, epoch (the generation or epoch in the response), before_epoch (the
     highest generation or epoch in earlier responses, or the epoch in the request itself), before_seq (of the request to which `before_epoch`
-    belongs), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).
+    belongs), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`before_epoch` minus `epoch`).
     """
     checks = """
         SELECT run, seq, broker, group_id, member_id, returned_epoch AS epoch, begun_ns, ready_ns, 'joins' AS detail FROM {groups}
@@ -144,7 +144,8 @@ def recorded_epochs(tables: Tables) -> DataFrame:
     Returns one row per pair of successive changes of a group.
 
     Columns: run (the recording), seq (of the change), group_id, type, state, epoch (the generation or epoch after the change), before_epoch (after
-    the previous change), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).
+    the previous change), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`before_epoch` minus
+    `epoch`).
     """
     rows = tables.sql("""
         WITH changes AS (
@@ -172,7 +173,7 @@ def owners(tables: Tables) -> DataFrame:
     member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its own member epoch.
 
     Columns: run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition, member_id (the new owner),
-    other_member_id, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
+    other_member_id, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (always 1).
 
     other_member_id: in a classic group, the first member to which an earlier response of the same generation assigned the partition. It may be the
     new owner itself. In a consumer group, the other member that still owns the partition. Null if there is no such member.
@@ -286,8 +287,8 @@ def fenced_commits(tables: Tables) -> DataFrame:
     commit has an older epoch than the last response to its heartbeats: up to 4.2, brokers accept only the member's present epoch.
 
     Columns: run (the recording), seq (of the commit), group_id, member_id, topic, partition, epoch (the generation or member epoch in the commit),
-    fenced_by (why the member is fenced; null if it is not fenced), before_seq (of the request that fenced the member), broken
-    (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1).
+    fenced_by (why the member is fenced; null if it is not fenced), before_seq (of the request that fenced the member), broken (true: the row is a
+    fault; null: undecided, because the trace lacks entries) and excess (always 1).
     """
     commits = tables.sql(f"SELECT * FROM {COMMITS}")
     fences = (

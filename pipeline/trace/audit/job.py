@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
-    """Audit the tables in the folder `out` in a Spark session of its own, and return the exit status.
+    """Audit the Parquet tables in the folder `out`, in a new Spark session, and return the exit status, which `command.STATUSES` explains.
 
     trace: path of a trace, whose new part is first added to the tables; None to audit the tables as they are. json_file: receives the outcomes
     as JSON, None for no such file. The outcomes are also printed as text. Raises StoreError if there are no tables and `trace` is None.
@@ -33,7 +33,7 @@ def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
 
 
 def audit_folder(spark: SparkSession, out: Path, trace: Path | None, json_file: Path | None) -> int:
-    """Audit the tables in `out`, and return the exit status, which `command.STATUSES` explains.
+    """Audit the Parquet tables in the folder `out`, and return the exit status, which `command.STATUSES` explains.
 
     trace: path of a trace, whose new part is first added to the tables; None to audit the tables as they are. json_file: receives the outcomes
     as JSON, None for no such file. The outcomes are also printed as text. Raises StoreError if the tables are missing, damaged or

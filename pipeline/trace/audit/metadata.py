@@ -24,7 +24,7 @@ def preferred_replicas(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the fetch), topic, partition, client_id, rack (of the client), broker (the sender), leader,
     preferred_replica, node_rack (rack of the preferred replica), isr, requested_offset, log_start, bytes (of the records), broken (true: the row is a
-    fault; null: undecided, because entries are missing) and excess (always 1).
+    fault; null: undecided, because the trace lacks entries) and excess (always 1).
     """
     rows = tables.sql(f"""
         WITH reported AS (
@@ -65,8 +65,8 @@ def topic_ids(tables: Tables) -> DataFrame:
     if the recorder also records deletions of topics.
 
     Columns: run (the recording), seq (of the request), broker, topic, topic_id, before_id (the id with which the broker reported the name before),
-    first_name (the name with which any broker first reported `topic_id`), broken (true: the row is a fault; null: undecided, because entries are
-    missing) and excess (always 1).
+    first_name (the name with which any broker first reported `topic_id`), broken (true: the row is a fault; null: undecided, because the trace lacks
+    entries) and excess (always 1).
     """
     rows = tables.sql("""
         WITH named AS (

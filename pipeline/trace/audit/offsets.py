@@ -24,8 +24,8 @@ def overlaps(tables: Tables) -> DataFrame:
     that this broker acknowledged. A batch that an idempotent producer sent several times is compared only once.
 
     Columns: run (the recording), seq (of the request with the later batch), api, topic, partition, base_offset (of the later batch),
-    before_last_offset (last offset of the earlier batch), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
-    (number of overlapping offsets).
+    before_last_offset (last offset of the earlier batch), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and
+    excess (number of overlapping offsets).
     """
     fetched = tables.sql(f"""
         SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_RESPONSE}) AS before_, ready_ns, ready_ns AS before_ns
@@ -61,7 +61,7 @@ def gaps(tables: Tables) -> DataFrame:
     checked.
 
     Columns: run (the recording), seq (of the fetch), topic, partition, expected_offset (the fetch offset, or the end offset of the batch before),
-    base_offset, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (number of missing offsets).
+    base_offset, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (number of missing offsets).
     """
     rows = tables.sql(f"""
         SELECT *, base_offset > expected_offset AS broken, CAST(base_offset AS double) - expected_offset AS excess FROM (
@@ -89,7 +89,7 @@ def watermarks(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the fetch), broker, topic, partition, high_watermark, last_stable_offset, log_start, before_high_watermark,
     before_last_stable_offset and before_log_start (the earlier values with which the three offsets are compared), broken (true: the row is a fault;
-    null: undecided, because entries are missing) and excess (by how many offsets the offset that fell most has fallen).
+    null: undecided, because the trace lacks entries) and excess (by how many offsets the offset that fell most has fallen).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
@@ -126,7 +126,7 @@ def moves(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the later change), broker, topic, partition, high_watermark, last_stable_offset and log_start (after the
     later change), before_high_watermark, before_last_stable_offset and before_log_start (after the earlier change), broken (true: the row is a fault;
-    null: undecided, because entries are missing) and excess (by how many offsets the offset that fell most has fallen).
+    null: undecided, because the trace lacks entries) and excess (by how many offsets the offset that fell most has fallen).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
@@ -151,7 +151,7 @@ def ordered_offsets(tables: Tables) -> DataFrame:
     log end.
 
     Columns: run (the recording), seq (of the fetch or the change), broker, topic, partition, log_start, last_stable_offset, high_watermark, log_end
-    (null if it is not compared), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (the largest distance
+    (null if it is not compared), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (the largest distance
     between two of these offsets that are in the wrong order).
     """
     rows = tables.sql(f"""
@@ -190,7 +190,8 @@ def epochs(tables: Tables) -> DataFrame:
       by offset, and two successive batches are compared if they come from different responses.
 
     Columns: run (the recording), seq (of the request with the later batch), topic, partition, base_offset, before_epoch (of the earlier batch), epoch
-    (of the later batch), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (`before_epoch` minus `epoch`).
+    (of the later batch), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`before_epoch` minus
+    `epoch`).
     """
     of_batch = "run, where_, partition, base_offset, epoch"
     in_one = f"""
@@ -241,7 +242,7 @@ def latest(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the ListOffsets), broker, topic, partition, isolation, found_offset (the returned offset), lowest and
     highest (the high watermarks in the earlier and the later fetch response; null if unknown), broken (true: `found_offset` is not between them;
-    null: undecided, because entries are missing) and excess (by how many offsets `found_offset` is below `lowest` or above `highest`).
+    null: undecided, because the trace lacks entries) and excess (by how many offsets `found_offset` is below `lowest` or above `highest`).
     """
     rows = tables.sql(f"""
         WITH lookups AS (
@@ -296,8 +297,8 @@ def earliest_at(tables: Tables) -> DataFrame:
     ListOffsets response, because such a batch still existed when the ListOffsets was handled.
 
     Columns: run (the recording), seq (of the ListOffsets), topic, partition, requested_timestamp, found_offset, returned_timestamp, reached_before
-    (largest timestamp of the fetched batches before `found_offset`), broken (true: the row is a fault; null: undecided, because entries are missing)
-    and excess (`requested_timestamp` minus `returned_timestamp`, at least 1).
+    (largest timestamp of the fetched batches before `found_offset`), broken (true: the row is a fault; null: undecided, because the trace lacks
+    entries) and excess (`requested_timestamp` minus `returned_timestamp`, at least 1).
     """
     rows = tables.sql(f"""
         WITH lookups AS (
@@ -343,7 +344,7 @@ def out_of_range(tables: Tables) -> DataFrame:
     watermark that the broker reported before the error: such an offset was in the log at the time of the error.
 
     Columns: run (the recording), seq (of the fetch), broker, topic, partition, requested_offset, log_start (the first value after the error),
-    high_watermark (the last value before the error), broken (true: the row is a fault; null: undecided, because entries are missing) and excess
+    high_watermark (the last value before the error), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess
     (always 1).
     """
     rows = tables.sql(f"""

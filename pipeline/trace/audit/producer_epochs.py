@@ -72,9 +72,9 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
     If an InitProducerId request has no producer id, the epoch in its response must be higher than in all earlier responses with the same producer id.
     Returns one row per response with a producer id that an earlier response contained, too.
 
-    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest epoch
-    in earlier responses), before_seq (of the request whose response had `before_epoch`), broken (true: the row is a fault; null: undecided, because
-    entries are missing) and excess (by how much `epoch` is too low).
+    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest epoch in
+    earlier responses), before_seq (of the request whose response had `before_epoch`), broken (true: the row is a fault; null: undecided, because the
+    trace lacks entries) and excess (by how much `epoch` is too low).
     """
     rows = tables.sql("""
         WITH given AS (
@@ -104,9 +104,9 @@ def fenced_requests(tables: Tables) -> DataFrame:
       ask the coordinator.
     - EndTxn is compared only with epochs from InitProducerId, because an EndTxn that raised the epoch may be repeated with the old epoch.
 
-    Columns: run (the recording), seq (of the request), api, transactional_id, topic, partition, producer_id, producer_epoch, newer_epoch
-    (the newest epoch that was returned), newer_seq (of the request whose response had it), broken (true: the row is a fault; null: undecided, because
-    entries are missing) and excess (`newer_epoch` minus `producer_epoch`).
+    Columns: run (the recording), seq (of the request), api, transactional_id, topic, partition, producer_id, producer_epoch, newer_epoch (the newest
+    epoch that was returned), newer_seq (of the request whose response had it), broken (true: the row is a fault; null: undecided, because the trace
+    lacks entries) and excess (`newer_epoch` minus `producer_epoch`).
     """
     rows = tables.sql(f"""
         WITH requests AS (

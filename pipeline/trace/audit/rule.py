@@ -309,8 +309,8 @@ CONSUMED = f"""
 """SQL for the derived table `consumed`: the batches that consumers received.
 
 Batches for followers are left out: a follower may receive records above the high watermark, which may be replaced later. The column `life` is a
-number that increases at the start and at the end of each time in which the log may have been truncated or replaced. Two batches of a partition with
-the same `life` are from the same log if they were received outside these times. If they were received during one such time, their logs may differ.
+number that increases at the start and at the end of each period in which the log may have been truncated or replaced. Two batches of a partition with
+the same `life` are from the same log, unless they were received during such a period.
 """
 TOPIC_NAMES = """
     SELECT run, topic_id, max(topic) AS name FROM (
@@ -345,7 +345,7 @@ class Rule(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a rule.
+    """The result of checking a rule of the audit.
 
     checked: number of rows for which the rule could be decided. broken: number of rows that break it. worst: the largest excess (by how much a row
     breaks the rule), None if nothing is broken. sample: the broken rows with the largest excess, at most five. left_out: number of rows that look

@@ -49,7 +49,7 @@ def _progress_line(rule: Rule) -> str:
 
 
 def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
-    """Evaluate the rules one after the other, and return their outcomes."""
+    """Evaluate the audit rules over the tables of a trace, one after the other, and return their outcomes in the same order."""
     return [outcome(rule, tables) for rule in rules]
 
 

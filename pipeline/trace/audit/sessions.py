@@ -24,8 +24,8 @@ def steps(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the fetch), conn, client_id, session_id, session_epoch, session_expected (the epoch that the broker
     expected), requested_partitions, session_missing (number of missing partitions), session_strays (number of partitions that do not belong to the
-    response), error, broken (true: the row is a fault; null: undecided, because entries are missing) and excess (the largest of `session_missing`,
-    `session_strays` and the difference of the epochs).
+    response), error, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (the largest of
+    `session_missing`, `session_strays` and the difference of the epochs).
     """
     rows = tables.sql(f"""
         SELECT r.run, r.seq, r.conn, r.client_id, r.session_id, r.session_epoch, r.session_expected, r.requested_partitions,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROUNDING_BYTES = 1
-"""Largest rounding error, in bytes, of a sum that is computed with doubles."""
+"""The largest rounding error, in bytes, of the number of bytes in quota windows, which the broker sums up with doubles."""
 
 
 def muted(tables: Tables) -> DataFrame:
@@ -41,9 +41,10 @@ def how_long(tables: Tables) -> DataFrame:
       rounded up. The time is not checked if a test forced the throttle, or if the reason of the throttle was not recorded.
     - The response must contain the time that the broker applied.
 
-    Columns: run (the recording), seq (of the request), api, client_id, throttle_quota, quota_entity, quota_rate, quota_bound, quota_window_ms,
-    expected_ms (null if not checked), applied_throttle_ms, response_throttle_ms, broken (true: the row is a fault) and excess (difference of
-    `applied_throttle_ms` from `expected_ms` or from `response_throttle_ms`, whichever is larger).
+    Columns: run (the recording), seq (of the request), api, client_id, throttle_quota (which kind of quota was exceeded), quota_entity (to which user
+    or client id it belongs), quota_rate (the measured rate), quota_bound (the quota), quota_window_ms (`window`), expected_ms (the right time; null
+    if not checked), applied_throttle_ms, response_throttle_ms, broken (true: the row is a fault) and excess (difference of `applied_throttle_ms` from
+    `expected_ms` or from `response_throttle_ms`, whichever is larger).
     """
     return tables.sql(f"""
         WITH exact AS (
@@ -87,7 +88,7 @@ def taken_back(tables: Tables) -> DataFrame:
     Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before (all bytes in the
     windows of the quota at the first fetch, with the bytes of this fetch), total (all bytes in the windows at the second fetch, with the bytes of
     this fetch), before_value (bytes of the first fetch alone), quota_value (bytes of the second fetch alone), sent_between (bytes of the responses
-    between the two fetches), broken (true: the row is a fault; null: undecided, because entries are missing) and excess (number of bytes by which
+    between the two fetches), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (number of bytes by which
     `total` is too large).
     """
     rows = tables.sql(f"""

@@ -75,7 +75,7 @@ def aborted_listed(tables: Tables) -> DataFrame:
     missing.
 
     Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset, marker (offset of the transaction's marker), broken
-    (true: the row is a fault; null: undecided, because entries are missing) and excess (always 1). first_offset: the first offset of the
+    (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (always 1). first_offset: the first offset of the
     transaction's batches in the response or, if only another response shows the abort, the first offset of the transaction.
     """
     by_marker = _listed(tables, committed=False).selectExpr(
@@ -186,7 +186,7 @@ def stable_in_responses(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the fetch), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (producer id
     and base offset of a batch of the transaction that ends last; null if none is known), broken (true: the row is a fault; null: undecided, because
-    entries are missing) and excess (`last_stable_offset` minus `first_offset`).
+    the trace lacks entries) and excess (`last_stable_offset` minus `first_offset`).
     """
     return _open_below_stable(
         tables,
@@ -203,7 +203,7 @@ def stable_in_replicas(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the change), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (producer id
     and base offset of a batch of the transaction that ends last; null if none is known), broken (true: the row is a fault; null: undecided, because
-    entries are missing) and excess (`last_stable_offset` minus `first_offset`).
+    the trace lacks entries) and excess (`last_stable_offset` minus `first_offset`).
     """
     return _open_below_stable(
         tables, "SELECT run, seq, topic AS where_, partition, last_stable_offset, high_watermark, at_ns FROM {state}"
@@ -221,7 +221,7 @@ def markers(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the EndTxn), transactional_id, topic, partition, producer_id, first_offset (of the transaction),
     marker_offset, decided (true if EndTxn commits), committed (true if the marker commits; null if unknown), broken (true: the row is a fault;
-    null: undecided, because entries are missing) and excess (always 1).
+    null: undecided, because the trace lacks entries) and excess (always 1).
     """
     rows = tables.sql(
         f"""

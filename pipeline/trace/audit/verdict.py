@@ -104,7 +104,7 @@ def left_out(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def remarks(store: Store, tables: Tables) -> list[str]:
-    """Return texts about traffic that the tables lack. store: the folder of the tables.
+    """Return texts about recorded traffic that the Parquet tables lack. store: the folder of the tables.
 
     Traffic is missing if a file is unreadable or its end incomplete, if the recorder dropped entries or some have not arrived yet, if packets had no
     readable Kafka traffic (for example with TLS), or if an earlier version of this program made the tables of a run (a recording).

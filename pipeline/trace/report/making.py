@@ -196,7 +196,7 @@ def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Rep
 
 
 def _runs(store: Store, trace: Path | None) -> list[str]:
-    """Return the names of the runs (recordings) that are in the tables. If `trace` is not None, runs of other traces are left out."""
+    """Return the names of the runs (recordings) in the Parquet tables. If `trace` is not None, runs of other traces are left out."""
     manifest = store.manifest()
     return [*manifest] if trace is None else [run.name for run in runs_of(trace)[0] if run.name in manifest]
 
