@@ -61,6 +61,7 @@ def test_names_of_tests_have_at_most_80_characters() -> None:
     assert not too_long, "\n".join(["shorten these names:", *too_long])
 
 
+@pytest.mark.timeout(300)
 def test_code_defines_no_vague_name_such_as_found_or_wanted() -> None:
     messages = problems(ROOT)
     assert not messages, "\n".join(["give these names a word for what they hold:", *messages])
