@@ -63,7 +63,7 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_heavy(self) -> bool:
-        """Return whether the decoder must limit the memory of the items, because an item can be much larger in memory than its encoded bytes."""
+        """Return whether the decoder must limit the memory of an array's items, because an item can be much larger in memory than its encoding."""
         return self._weight_of_item(memory.HEAVY) > 0
 
     @cached_property
@@ -87,7 +87,7 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_numeric(self) -> bool:
-        """Return whether the items are numbers. One call of `struct` decodes all of them."""
+        """Return whether the items of the array are numbers, so that one call of `struct` decodes all of them."""
         return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
 
     def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:

@@ -188,7 +188,7 @@ def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool
 
 
 class Journal(Observer):
-    """The journal of one cluster. `requests()`, `throttles()` and `events()` return its entries, oldest first.
+    """The latest requests, throttles and other events of a cluster. `requests()`, `throttles()` and `events()` return them, oldest first.
 
     capacity: the maximum number of entries of each kind (requests, throttles, events); if there are more, the oldest are dropped. `total` grows by
     one with every new entry and with every end of a throttle, so that it shows whether the journal has changed.
@@ -303,7 +303,7 @@ class Journal(Observer):
         return map(self._seen, islice(reversed(self._requests), count))
 
     def elapsed(self, now_ms: int) -> str:
-        """Return the time from `started_ms` to `now_ms` (milliseconds of the cluster's clock) as text in seconds, such as "+1.250 s"."""
+        """Return the time from the cluster's start or last reset to `now_ms` (ms of the cluster's clock) as text, such as "+1.250 s"."""
         return _seconds(now_ms - self.started_ms)
 
     def _seen(self, row: tuple[Any, ...]) -> RequestSeen:
@@ -312,7 +312,7 @@ class Journal(Observer):
 
 
 class DetailedJournal(Journal):
-    """A journal that also keeps the details of each request, for tests and debugging. It costs some microseconds per request."""
+    """A journal that also stores the group, topics, partitions, errors and offsets of each request, at a cost of some microseconds."""
 
     is_guarded = True
 

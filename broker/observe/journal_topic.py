@@ -123,9 +123,10 @@ class Reached:
 
 
 class JournalTopic(Observer):
-    """Collects journal entries, and appends them to the topic `name` every 100 ms of the cluster's clock. Creates the topic if it is missing.
+    """Collects events of the cluster, and appends them as records to the topic `name` every 100 ms of the cluster's clock.
 
-    The topic gets records about throttles, changed leaders and ISRs, stopped and started brokers, and the offsets that clients reach.
+    Creates the topic if it is missing. The topic gets records about throttles, changed leaders and ISRs, stopped and started brokers, and the offsets
+    that clients reach.
 
     Raises KafkaError if the topic cannot be created.
     """
@@ -144,7 +145,7 @@ class JournalTopic(Observer):
         self.begin()
 
     def begin(self) -> None:
-        """Forget all collected entries, the offsets of clients and the readers of the journal topic, and create the topic if it is missing."""
+        """Drop the collected entries and all that is stored about clients and connections, and create the journal topic if it is missing."""
         self._entries.clear()
         self._positions.clear()
         self._readers.clear()

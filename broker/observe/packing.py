@@ -103,8 +103,9 @@ arguments of that function) is a change of a log's offsets, which is encoded lat
 class StateOfOne(NamedTuple):
     """An encoder of the trace entries about the offsets of one log: the function `pack`, and those of its arguments that never change.
 
-    - pack: returns the same bytes as `kafkaproto.trace.format.encoded` does for a `State` entry, but is faster. Its arguments, in order: head, seq,
-      broker, clock_ms, at_ns, log, flags, high watermark, last stable offset, log start offset, log end offset, name.
+    - pack: returns the same bytes as `kafkaproto.trace.format.encoded` does for a `State` entry, but is faster. Its arguments, in order: head, the
+      entry's sequence number, broker id, time of the cluster's clock in ms, time of the monotonic clock in ns, log, flags, high watermark, last
+      stable offset, log start offset, log end offset, name.
     - head: the encoded length and kind of the entry.
     - log: the encoded number of logs (1), length of the topic name, and partition.
     - name: the encoded topic name.
@@ -171,7 +172,8 @@ class Entries:
     """Collects trace entries in order, and encodes many of them at once.
 
     sink: a function that receives the encoded entries, joined into one byte string, and their number. together: how many entries to collect before
-    encoding them. An entry about changed offsets never starts the encoding, because another entry or a call of `flush` always follows it.
+    encoding them. With `together` above 1, an entry about changed offsets does not start the encoding: the next entry about a request does, or
+    `flush`.
     """
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:
@@ -185,7 +187,7 @@ class Entries:
         self.ended = False
 
     def keep(self, entry: Waiting, size_bytes: int) -> None:
-        """Add a trace entry that is encoded later together with others, or at once if it is large. size_bytes: its approximate size."""
+        """Add a trace entry, to be encoded later with others, or at once if `size_bytes`, its approximate size, exceeds LARGE_BYTES (64 KiB)."""
         large = size_bytes > LARGE_BYTES
         if large:
             self.flush()

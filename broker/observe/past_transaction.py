@@ -1,4 +1,4 @@
-"""One transaction in the history, as the test API shows it.
+"""The class `PastTransaction`: a past or current transaction, as `past_transactions` of a test cluster returns it.
 
 The class has a module of its own, which a broker imports only once there is a transaction, so that it starts faster.
 """

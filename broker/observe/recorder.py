@@ -43,7 +43,7 @@ class Recorder(Observer):
     """Records traffic as trace entries.
 
     sink: a function called with encoded entries, joined into one byte string, and their number. Entries are encoded on the event loop: a separate
-    thread would block the event loop for longer, because it needs the interpreter lock, and would use more memory.
+    thread would hold Python's interpreter lock, block the event loop for longer, and use more memory.
 
     together: the number of entries that are collected and then encoded in one go. This takes half the time of encoding each entry separately. `flush`
     encodes the collected entries at once.

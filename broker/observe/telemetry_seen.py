@@ -1,4 +1,4 @@
-"""One push of a client's metrics, as the test API shows it.
+"""The class `TelemetrySeen`: one push of a client's metrics, as `telemetry` of a test cluster returns it.
 
 The class has a module of its own, which a broker imports only once a client has pushed metrics, so that it starts faster.
 """

@@ -260,10 +260,10 @@ class ClusterPersistence:
             self.metadata_log.note_if_possible(record)
 
     def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
-        """Persist changed quotas. Does nothing until the quotas of the previous process have been restored.
+        """Persist changed quotas. Does nothing before the quotas that the previous process persisted have been restored.
 
-        So this method does not write the quotas that are being restored, or those from settings such as `quota.producer.default`, which are set
-        earlier. changed: (entity, key of the quota, new value) for each quota; the value is None if the quota was removed.
+        Quotas from settings such as `quota.producer.default` are set before that time, so they are not persisted. changed: (entity, key of the quota,
+        new value) for each quota; the value is None if the quota was removed.
         """
         if not self._quotas_restored:
             return

@@ -39,8 +39,8 @@ class MetadataLog:
     """The metadata log of a data directory: the file of records from which the state of the cluster is restored after a restart.
 
     all_facts: a function that returns the records that describe the whole current state. now_ms: a function that returns the current time. `left`:
-    the state that the previous process left behind. `life`: the number of this process among those that have used the folder, from 1. `cuts`:
-    descriptions of damaged bytes that were removed at the start.
+    the state that the previous process left behind. `life`: the number of this process among those that have used the data directory, from 1. `cuts`:
+    a text for each removal of damaged bytes when the cluster was restored.
     """
 
     def __init__(

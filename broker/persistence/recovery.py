@@ -113,7 +113,7 @@ def _resume(
 def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
     """Rebuild the log from its last persisted state and its files, truncate it where a batch is damaged, and return the result.
 
-    facts: what the metadata log contains about the log. files: the segment files of the log. store: the store of these files.
+    facts: what the metadata log contains about the log. files: the segment files of the log. store: the partition's bytes, which are in these files.
     """
     state = facts.state
     runs, damaged_at = _kept_runs(store, files, state.runs)
@@ -139,7 +139,7 @@ def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
 
 
 class _Damage(Exception):
-    """Raised for a batch that is damaged or incomplete. position: the byte position in the store at which it begins."""
+    """Raised for a batch that is damaged or incomplete. position: the byte position in the partition's store at which the batch begins."""
 
     def __init__(self, position: int) -> None:
         super().__init__(f"no whole batch at position {position}")
@@ -147,7 +147,7 @@ class _Damage(Exception):
 
 
 class _Files:
-    """The segment files of a partition that is being recovered. verify: whether to verify the checksum of each batch."""
+    """The segment files of a partition that is being recovered, together its store. verify: whether to verify the checksum of each batch."""
 
     def __init__(self, store: Store, folder: SegmentFolder, segments: list[NamedSegment], verify: bool) -> None:
         self.segments = segments
@@ -157,11 +157,11 @@ class _Files:
 
     @property
     def first_position(self) -> int | None:
-        """Return the byte position in the store at which the first segment file begins; None if the partition has no file left."""
+        """Return the byte position in the partition's store at which the first segment file begins; None if the partition has no file left."""
         return self.segments[0].base if self.segments else None
 
     def batches(self, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Yield (byte position in the store, header) of every batch from byte `start` of the store up to byte `end`, exclusive.
+        """Yield (byte position, header) of every batch from byte position `start` in the partition's store up to `end`, exclusive.
 
         Raises _Damage where a batch is damaged or a file is missing.
         """
@@ -188,7 +188,7 @@ class _Files:
             raise _Damage(position)
 
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
-        """Remove the bytes of the partition from byte `position` of the store on. Returns how many bytes were removed.
+        """Remove the bytes of the partition's store from byte position `position` on. Returns how many bytes were removed.
 
         Call it if the batch at `position` is damaged. The segment that contains this byte is truncated there. Later segments are deleted, unless they
         overlap a range in `needed`. Segments that compaction wrote do not change. The removed byte positions are not used again. needed: the ranges

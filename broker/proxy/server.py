@@ -69,9 +69,9 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the address that the broker at `to` advertises to `to` itself, so that both addresses count as one broker.
+        """Maps one address to another for the broker at `to`: the address that the broker advertises is the key, and `to` is the value.
 
-        Empty until the advertised address is known.
+        Both addresses then count as one broker. Empty until the advertised address is known.
         """
         self._seq = itertools.count(1)
         self._connections = itertools.count(1)
@@ -101,7 +101,7 @@ class Proxy:
         return _shown((self._host, self._doors[self._to].port))
 
     async def stop(self) -> None:
-        """Close all connections and ports. The traffic recorded so far is in the trace."""
+        """Close all connections and ports, and write the rest of the trace."""
         await close_servers([door.server for door in self._doors.values() if door.server is not None])
         for door in self._doors.values():
             door.socket.close()

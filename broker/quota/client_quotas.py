@@ -43,7 +43,8 @@ class QuotaManager(ClientSensors[Sensor]):
     """Measures one type of client quota on one broker. The measured values are bytes, or percent of one thread for request time.
 
     name: "Produce", "Fetch" or "Request". key: the key of the quota, such as "producer_byte_rate". cap_ms: the maximum throttle time in ms; a longer
-    one is lowered to it. metric_windows: the windows over which the metric throttle-time is measured.
+    one is lowered to it. samples, window_ms: the number of the windows over which a client's rate is measured, and their length in ms.
+    metric_windows: those of the metric throttle-time.
     """
 
     __slots__ = ("_cap_ms", "_samples", "_window_ms", "longest_window_ms", "undeliverable")
@@ -64,7 +65,7 @@ class QuotaManager(ClientSensors[Sensor]):
         self._window_ms = window_ms
         self._cap_ms = cap_ms
         self.longest_window_ms = longest_window_ms(samples, window_ms)
-        """The longest time in ms over which a rate is measured."""
+        """The longest time in ms over which the rate of a client is measured (`windows.longest_window_ms`)."""
         self.undeliverable: dict[tuple[str | None, str, int], Any] = {}
         """Maps (client id, topic, partition) to a batch that is too large for the client's quota, so that the client can never fetch it (Q-14).
 
@@ -142,7 +143,8 @@ class ClientQuotas:
 
     samples: the setting quota.window.num. window_ms: the setting quota.window.size.seconds, but in ms. semantics: how quotas apply to clients
     with an empty client id (D9). timers: used to remove the measurements of clients that are idle; None never removes them.
-    metric_windows: the windows over which the metrics throttle-time and exempt-request-time are measured, because no quota limits them.
+    metric_windows: the windows over which the metrics throttle-time and exempt-request-time are measured: the settings metrics.num.samples and
+    metrics.sample.window.ms.
     """
 
     __slots__ = ("exempt_request_time", "fetch", "produce", "request")
@@ -188,7 +190,7 @@ class ClientQuotas:
 def new_client_quotas(
     config: BrokerConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> ClientQuotas:
-    """Return the quota managers of a broker that starts. The settings of the windows are read from `config` once, in this call.
+    """Return the quota managers of a broker that starts. Later changes of the quota and metric windows in `config` have no effect on them.
 
     semantics: how quotas apply to clients with an empty client id, "kip" or "kafka". timers: used to remove the measurements of idle clients.
     """

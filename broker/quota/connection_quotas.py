@@ -1,7 +1,7 @@
 """Limits the number of connections to a broker and the rate at which they come (W-12, W-13; KIP-308, KIP-402, KIP-612).
 
-Connections are counted per address, per listener and in total, and rates are measured with the arithmetic of Q-2 to Q-6. The `acceptor`
-decides which connection waits and for how long. This module does not depend on sockets. It corresponds to Kafka's `ConnectionQuotas`.
+Connections are counted per address, per listener and in total, and rates are measured over sampled windows, as for client quotas (Q-2 to Q-6). The
+`acceptor` decides which connection waits and for how long. This module does not depend on sockets. It corresponds to Kafka's `ConnectionQuotas`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEFAULT_INTER_BROKER_LISTENER = "PLAINTEXT"
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """The connection limits that the settings define. of_listener: maps listeners to (max.connections, max.connection.creation.rate)."""
+    """The connection limits in the settings of a broker. of_listener: maps listeners to (max.connections, max.connection.creation.rate)."""
 
     connections: int
     creation_rate: int
@@ -111,9 +111,8 @@ class ConnectionQuotas:
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
         """Count a new connection in the rate of its IP address. Returns 0 if the rate is within the limit.
 
-        If the rate exceeds the limit, the connection is not admitted: the result is the time in ms after which it must be closed. The connection is
-        then subtracted again from the rate of the address, and from the rates of `listener` and of the broker, in which `arrived` has counted the
-        connection.
+        If the rate exceeds the limit, the connection is rejected: the result is the time in ms after which it must be closed. It then counts no
+        longer in the rate of its address, nor in the rates of `listener` and the broker, to which `arrived` has added it.
         """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)
@@ -176,7 +175,7 @@ class ConnectionQuotas:
         return self.total < limits.connections or self.is_protected(listener)
 
     def address_has_room(self, address: str) -> bool:
-        """Return whether the address may have one more connection under max.connections.per.ip and its overrides."""
+        """Return whether max.connections.per.ip and max.connections.per.ip.overrides allow one more connection from an IP address."""
         address, limits = canonical(address), self._current()
         return self._by_address[address] < limits.overrides.get(address, limits.per_address)
 

@@ -45,7 +45,7 @@ class ForcedThrottle:
     broker_id: int | None = None
     """The broker that receives the request; None matches every broker."""
     times: int | None = None
-    """The number of requests to throttle; None for all until the rule is cancelled."""
+    """The number of requests that this rule throttles; None for all matching requests until the rule is cancelled."""
     hits: int = field(default=0, init=False)
     """The number of requests that this rule has throttled so far."""
     rule_id: int = field(default=0, init=False)

@@ -32,8 +32,8 @@ UNLIMITED = float(2**63 - 1)
 class _BucketSensor(Sensor):
     """The token bucket that all clients with the same (user, client-id) tags share.
 
-    rate: the rate of created and deleted partitions, for the metric mutation-rate. No quota limits this rate, so it is measured over
-    `metric_windows`, the windows of metrics without a quota.
+    samples, window_ms: the windows whose total length limits the tokens in the bucket. metric_windows: the windows over which the metrics
+    mutation-rate (created and deleted partitions per second) and throttle-time are measured.
     """
 
     __slots__ = ("bucket",)
@@ -80,8 +80,8 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
     def begin(self, user: str, client_id: str | None, strict: bool, now_ms: int) -> MutationCharge:
         """Return an object through which the handler of one request takes tokens, topic by topic.
 
-        strict: True for newer request versions: a topic is rejected, and the client throttled, if the bucket is already below zero. If False, all
-        topics are processed, and the client is throttled if the bucket is below zero afterwards.
+        strict: True for request versions that know THROTTLING_QUOTA_EXCEEDED: a topic is rejected, and the client throttled, if the bucket is already
+        below zero. If False, all topics are processed, and the client is throttled if the bucket is below zero afterwards.
         """
         return MutationCharge(self, user, client_id, strict, now_ms)
 
@@ -131,7 +131,7 @@ class MutationCharge:
         self.throttle_ms = 0
 
     def take(self, partitions: int) -> None:
-        """Take tokens for creating or deleting `partitions` partitions. Does nothing if no quota is configured.
+        """Take tokens for creating or deleting `partitions` partitions. Does nothing if no controller mutation quota is configured.
 
         Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89), without taking tokens, if the bucket is below zero and the request version has this error.
         """

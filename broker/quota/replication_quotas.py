@@ -86,7 +86,7 @@ class ReplicationQuota:
         return listed is not None and index in listed
 
     def exceeded(self, now_ms: int) -> bool:
-        """Return whether the current rate is above the limit; a rate equal to the limit is allowed (R-3)."""
+        """Return whether the current rate is above the configured rate of this quota; an equal rate is allowed (R-3)."""
         return self.bound != NO_LIMIT and self._samples.measure(now_ms) > self.bound
 
     def record(self, size_bytes: int, now_ms: int) -> None:
@@ -111,7 +111,8 @@ def response_bytes(partitions: list[tuple[str, int]]) -> int:
     """Return how many bytes are counted against the replication quota for a response to a follower (R-5).
 
     partitions: (topic, size of the records in bytes) for each throttled partition in the response. The result is the size of an encoded response
-    with topic ids, as Kafka's followers get it. It is computed from the sizes, because the brokers of this cluster do not encode such responses.
+    with topic ids, as Kafka's followers get it. It is computed from the sizes: the brokers of this cluster exchange records in memory and encode no
+    such response.
     """
     total = _RESPONSE_BYTES
     topics: list[int] = []

@@ -37,7 +37,7 @@ class TokenBucket:
         self._window_seconds = window_ms / 1000.0
         self._updated_ms = 0
         self.tokens = 0.0
-        """The number of tokens after the last call. While it is below zero, a client must wait."""
+        """The number of tokens after the last call of `measure` or `record`. While it is below zero, the client must wait."""
 
     def measure(self, bound: float, now_ms: int) -> float:
         """Return the tokens in the bucket at `now_ms`. Below zero, the quota is exhausted. bound: the tokens that the bucket gains per second."""

@@ -1,4 +1,4 @@
-"""The arithmetic of quotas: a rate over sampled windows (Q-2 to Q-5, R-3), and the throttle time when it is too high (Q-6).
+"""The arithmetic of quotas: a rate over sampled windows (Q-2 to Q-5, R-3), and the throttle time when the rate exceeds a quota (Q-6).
 
 This module imports nothing of the broker, so that other programs can use it alone. Every operation is done in doubles in the order in which
 Kafka does it (`SampledStat`, `Rate`, `SimpleRate`, `QuotaUtils`, since 3.8), so that the results are equal to the last bit.
@@ -14,7 +14,7 @@ DEFAULT_WINDOW_MS = 1000
 
 
 class MetricWindows(NamedTuple):
-    """The windows of a broker's metrics without a quota: the settings metrics.num.samples and metrics.sample.window.ms, with Kafka's defaults."""
+    """The windows over which a broker measures most metrics, such as throttle-time: metrics.num.samples and metrics.sample.window.ms."""
 
     samples: int = 2
     window_ms: int = 30_000
@@ -202,9 +202,9 @@ class SampledRate:
 
 
 class SimpleRate(SampledRate):
-    """A rate like `SampledRate`, but the sum is divided by the time since the oldest sample began, or by one window if that is longer (R-3).
+    """The rate of replication quotas: the sum of the values divided by the time since the oldest sample began, at least one window (R-3).
 
-    In contrast, `SampledRate` divides by at least `samples` - 1 windows, even directly after the first event.
+    `SampledRate`, in contrast, divides by at least `samples` - 1 windows, even directly after the first event.
     """
 
     __slots__ = ()

@@ -78,7 +78,7 @@ class CoordinatorLog:
         producer: tuple[int, int] | None = None,
         appended: Callable[[int], None] | None = None,
     ) -> None:
-        """Append (key, value) pairs to partition `index` of the topic as one batch; a value of None is a tombstone.
+        """Append (key, value) pairs to partition `index` of the internal topic as one batch; a value of None is a tombstone.
 
         producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. appended: a function that is called with the
         end offset of the batch when the batch is in this broker's log, before `done`; it is not called if the append fails.
@@ -96,11 +96,11 @@ class CoordinatorLog:
             await_append(awaited, self._timers, now_ms, self._timeout_ms, done)
 
     def append_only(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int) -> int:
-        """Append (key, value) pairs to partition `index` of the topic as one batch, without waiting for replicas. Returns an error code, or 0."""
+        """Append (key, value) pairs to partition `index` of the internal topic as one batch, without waiting. Returns an error code, or 0."""
         return self._append(index, entries, now_ms, acks_all=False)[0]
 
     def await_replicated(self, index: int, now_ms: int, done: Done) -> None:
-        """Call `done` when all records that partition `index` of the topic contains now are replicated.
+        """Call `done` when all records that partition `index` of the internal topic contains now are replicated.
 
         `done` is called once, possibly before this method returns. It gets an error code if the records cannot be replicated.
         """
@@ -122,10 +122,11 @@ class CoordinatorLog:
         acks_all: bool,
         producer: tuple[int, int] | None = None,
     ) -> tuple[int, int, AwaitedReplication | None]:
-        """Append (key, value) pairs to partition `index` of the topic as one batch. Returns (error code, end offset of the batch, replication).
+        """Append (key, value) pairs to partition `index` of the internal topic as one batch. Returns (error code, end offset, replication).
 
-        replication: the wait until the in-sync replicas have the batch; None if they have it already, or if `acks_all` is false. acks_all: whether
-        the caller waits for all in-sync replicas. producer: the (producer id, epoch) in whose transaction the records are; None for no transaction.
+        end offset: the offset after the batch, -1 after an error. replication: the wait until the in-sync replicas have the batch; None if they have
+        it already, or if `acks_all` is false. acks_all: whether the caller waits for all in-sync replicas. producer: the (producer id, epoch) in
+        whose transaction the records are; None for no transaction.
         """
         partition = self._led(index)
         if partition is None:
@@ -157,7 +158,7 @@ class CoordinatorLog:
         return ErrorCode.NONE, appended.end_offset, awaited
 
     def read(self, index: int) -> Iterator[LoggedRecord]:
-        """Yield all records of partition `index` of the topic, including markers and records that are not replicated yet.
+        """Yield all records of partition `index` of the internal topic, including markers and records that are not replicated yet.
 
         Yields nothing if this broker does not lead the partition.
         """
@@ -178,12 +179,12 @@ class CoordinatorLog:
                     yield LoggedRecord(record.offset, record.key, record.value, producer_id)
 
     def end_offset(self, index: int) -> int:
-        """Return the log end offset of partition `index` of the topic, 0 if this broker does not lead it."""
+        """Return the log end offset of partition `index` of the internal topic, 0 if this broker does not lead it."""
         partition = self._led(index)
         return 0 if partition is None else partition.log.log_end_offset
 
     def high_watermark(self, index: int) -> int:
-        """Return the high watermark of partition `index` of the topic, 0 if this broker does not lead it."""
+        """Return the high watermark of partition `index` of the internal topic, 0 if this broker does not lead it."""
         partition = self._led(index)
         return 0 if partition is None else partition.log.high_watermark
 

@@ -24,11 +24,11 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class ReplicaFetcher:
-    """The fetches of broker `follower_id` from one leader's broker. A partition that got records goes to the end of the fetch order (R-9).
+    """Fetches from one other broker the partitions that it leads and that broker `follower_id` follows.
 
-    overrides: maps (topic, index) to what a test has set for fetches of that partition: the offset at which the fetches stop (hold), and a delay. All
-    fetchers of a broker share this mapping, so that its entries remain in effect when the leader changes. leader_quota: limits what the leader's
-    broker sends. follower_quota: limits what this broker receives.
+    A partition that got records goes to the end of the fetch order (R-9). overrides: maps (topic, index) to the stop offset (hold) and delay that a
+    test has set for fetches of that partition; all fetchers of a broker share this mapping, so that it stays in effect when the leader changes.
+    leader_quota: the replication quota for what the leader's broker sends. follower_quota: that for what the broker `follower_id` receives.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class ReplicaFetcher:
             followed.repeat(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Complete the parked fetch after replica.fetch.wait.max.ms even without new records, because a replication quota counts empty responses."""
+        """Complete the parked fetch after replica.fetch.wait.max.ms even without new records. Replication quotas count the empty response, too."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
@@ -239,7 +239,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the response, and return its partitions for the next fetch, without those that a test has stopped or a quota leaves out."""
+        """Receive the leader's response, and return its partitions for the next fetch, except those that a test has stopped or a quota leaves out."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []
@@ -310,7 +310,7 @@ class ReplicaFetcher:
             followed.due = True
 
     def _park(self, now_ms: int) -> None:
-        """Let the fetch wait at the leader for records. If it includes no partition, wait for replica.fetch.backoff.ms and try again."""
+        """Let the fetch just sent wait at the leader. If no partition could be included, build the next fetch after replica.fetch.backoff.ms."""
         self._parked_ms = self._wait_ends_ms = None
         if not self._has_request:
             self._wait_until(now_ms + max(1, self._settings.backoff_ms))

@@ -62,7 +62,7 @@ class Follower:
         self.log_end_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
         self.high_watermark = UNKNOWN_OFFSET
-        """The high watermark in the last response of this leader to the follower (D5)."""
+        """The high watermark in the leader's last response to this follower (D5); -1 before the first response."""
         self.caught_up_ms = caught_up_ms
         self.fetch_ms = caught_up_ms
         self.leader_end_at_fetch = 0

@@ -69,7 +69,7 @@ class Exchange:
     size_bytes: int
     now_ms: int
     handling_ms: float = 0.0
-    """The handler time of the request so far, in ms; 0 unless a request-time quota can be charged (Q-15)."""
+    """The handler time of the request so far, in ms; 0 while no client has a request-time quota, because it is then not measured (Q-15)."""
     mutations: MutationCharge | None = None
     """The tokens of the controller mutation quota that the request has taken (Q-18); None if its handler takes none."""
     recording: Any = None

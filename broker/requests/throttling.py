@@ -111,7 +111,7 @@ class DelayedResponseThrottling:
 
 
 class DelayedResponse:
-    """A response of a release before 2.0 that may be delayed twice in a row: first for the byte quota, then for the request-time quota.
+    """A response of a release before 2.0 that may be delayed twice in a row: first for the produce or fetch quota, then for the request-time quota.
 
     Request time is charged after the first delay. The throttle time in the response is the sum of both delays. If a test forces a throttle, one delay
     of that time replaces both. The response to a throttled fetch keeps its records: the client need not fetch them again, so their bytes are charged

@@ -13,7 +13,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Replacement(NamedTuple):
-    """The error `instead`, which an API returns in place of a coordinator's error in all versions before `first`."""
+    """The error `instead`, which an API returns in place of a coordinator's error in all its versions below version `first`."""
 
     first: int
     instead: ErrorCode
@@ -50,15 +50,15 @@ TABLE: dict[int, dict[int, Replacement]] = {
 }
 """Maps an API and an error of the transaction coordinator to a `Replacement`: the error that some or all versions of the API return instead.
 
-For example, Produce returns NOT_ENOUGH_REPLICAS (19) while the coordinator is loading, because producers then send the batch again. A TxnOffsetCommit
-error is then replaced as `GROUP_TABLE` says.
+For example, Produce returns NOT_ENOUGH_REPLICAS (19) while the coordinator is loading, because producers then send the batch again. For
+TxnOffsetCommit, the result may be replaced once more, as `GROUP_TABLE` says.
 """
 
 
 GROUP_TABLE: dict[int, dict[int, Replacement]] = {
     ApiKey.TXN_OFFSET_COMMIT: {_LOADING: Replacement(2, _UNAVAILABLE)},
 }
-"""Maps an API and an error of the group coordinator to a `Replacement`: the error that older versions of the API return instead."""
+"""Maps an API and an error of the group coordinator to a `Replacement`: the error that API versions below `Replacement.first` return instead."""
 
 
 def error_for(api_key: int, version: int, error_code: int) -> int:

@@ -39,9 +39,9 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
     """Raise the event "undeliverable" if the response to a throttled fetch is larger than the client's quota allows in any window.
 
     The event is raised once for each client id and partition, and again after a quota changed. message: the response, whose records the broker
-    removes before it sends the response. reason: why the client is throttled. The event's facts are client_id, topic and partition (of the first
-    records in the response), response_bytes, quota (bytes per second), largest_bytes (the largest response that the quota allows) and window_ms
-    (the longest time over which the rate is measured).
+    removes before it sends the response. reason: why the client is throttled; only a throttle by the fetch quota raises the event. The event's facts
+    are client_id, topic and partition (of the first records in the response), response_bytes, quota (bytes per second), largest_bytes (the largest
+    response that the quota allows) and window_ms (the longest time over which the rate is measured).
     """
     node = exchange.node
     if node.events.noted is None or type(reason) is not ThrottleReason or reason.quota != FETCH:

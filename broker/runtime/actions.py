@@ -16,7 +16,7 @@ Step = Callable[[int], None]
 
 
 class ActionQueue:
-    """A queue of functions that all run at the same instant of the clock, which is `now_ms`.
+    """A queue of functions that all run at the same time of the cluster's clock, which is `now_ms`.
 
     `soon(step)` adds a function. `run(now_ms)` runs all of them, including those that are added while it runs.
     """

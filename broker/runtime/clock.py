@@ -40,7 +40,7 @@ def shown(clock: Clock) -> str:
 
 
 class SystemClock:
-    """A clock that reads wall time once, at the start, and then adds monotonic time: later changes of the system time do not affect the broker."""
+    """A clock that reads wall time once, when it is created, and then adds monotonic time. Later changes of the system time have no effect."""
 
     is_wall = True
 

@@ -1,6 +1,6 @@
 """Code that the group and the transaction coordinator share: the interface of a record in internal topics, and the errors after a failed append.
 
-This module does not depend on groups, transactions or the log.
+This module does not depend on groups, transactions or logs.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Ownership:
         self._unload = unload
         self._load_ms = load_ms
         self.partition_count = 0
-        """The number of partitions from which the partition of a group or transactional id is computed; 0 without the topic.
+        """The number of partitions from which the partition of a group or transactional id is computed; 0 before the internal topic exists.
 
         It does not change until the broker stops, even if partitions are added to the topic (M-8).
         """
@@ -65,9 +65,9 @@ class Ownership:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if index in self._loading else ErrorCode.NOT_COORDINATOR
 
     def change(self, led: Iterable[int], partition_count: int, now_ms: int) -> None:
-        """Set the partitions of the topic that this broker leads: load those that are new, and unload those that it no longer leads (GO-12).
+        """Set the partitions of the internal topic that this broker leads: load new ones, and unload those that it no longer leads (GO-12).
 
-        led: the indexes of these partitions. partition_count: the number of partitions of the topic; 0 if the topic does not exist or the broker
+        led: the indexes of these partitions. partition_count: the number of partitions of the internal topic; 0 if it does not exist or the broker
         stops. Partitions that are added to the topic later do not change where groups and transactional ids are stored, as in Kafka.
         """
         led = set(led)

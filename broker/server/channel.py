@@ -151,7 +151,7 @@ class Channel(asyncio.BufferedProtocol):
         return transport.get_write_buffer_size() == 0 and not transport.is_closing()
 
     async def _send(self, buffers: Sequence[object]) -> None:
-        """Send a response in parts. If an error occurs or the task is cancelled, the connection is aborted.
+        """Send a response in parts. If an error occurs, or the task that runs this coroutine is cancelled, the connection is aborted.
 
         buffers: the response, as bytes and file ranges in order. Large file ranges are sent by sendfile if it is enabled, everything else by write.
         """
@@ -262,14 +262,14 @@ class Channel(asyncio.BufferedProtocol):
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
     """Return whether a response must be sent in parts. buffers: the response, as bytes and ranges of log files, in order.
 
-    A response must be sent in parts if it has a large file range, or so many small file ranges that copies of all of them would take too much memory.
+    A response must be sent in parts if it has a file range of 64 KiB or more, or if copies of all its file ranges would take more than 1 MiB.
     """
     ranges = [len(b) for b in buffers if type(b) is FileRange]
     return bool(ranges) and (max(ranges) >= SENDFILE_FROM_BYTES or sum(ranges) > COPY_BYTES)
 
 
 def _whole(part: FileRange) -> bytes:
-    """Return all bytes of a range of a log file. Raises ConnectionError if the file has fewer bytes, because the response announces their number."""
+    """Return all bytes of a range of a log file. Raises ConnectionError if the file ends before the range: the response would be incomplete."""
     data = part.read()
     if len(data) != len(part):
         raise ConnectionError(

@@ -276,7 +276,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def _get_ready(cluster: Cluster) -> None:
-    """Load the versions of the APIs, so that they do not delay the first request, and configure the garbage collector."""
+    """Compute the API versions that the cluster offers, so that the first request is not delayed, and enable the garbage collector."""
     cluster.apis  # noqa: B018 - loads them
     gc.freeze()
     gc.enable()

@@ -28,7 +28,7 @@ MOST_LINES = 20
 NOT_SERVED = {"share groups": ApiKey.SHARE_GROUP_HEARTBEAT, "streams groups": ApiKey.STREAMS_GROUP_HEARTBEAT}
 """Maps each kind of group that this broker lacks (KIP-932, KIP-1071) to the key of one of its APIs.
 
-The report names a kind if the emulated release of Kafka has this API.
+The start report says that a kind is missing if the emulated release of Kafka has this API.
 """
 DEFAULT = -1
 """A stand-in for a number of partitions or replicas that `--topic` does not give; the default in the broker's settings then applies."""

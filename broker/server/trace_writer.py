@@ -23,13 +23,13 @@ logger = logging.getLogger("kafkaproto.trace")
 QUEUE_PIECES = 20_000
 QUEUE_BYTES = 32 * 1024 * 1024
 ROUND_BYTES = 1024 * 1024
-"""The maximum number of bytes of queued entries that the writer's thread joins into one write.
+"""The maximum number of bytes of queued entries that the thread of a trace writer joins into one write.
 
 Fewer writes are faster: each one releases the GIL (Python's interpreter lock), and the thread must then wait until the event loop releases it.
 """
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1
-"""How long, in seconds, the writer's thread pauses before it writes the entries that were queued during the pause.
+"""How long, in seconds, the thread of a trace writer pauses before it writes the entries that were queued during the pause.
 
 If the thread wrote each entry separately, it would compete with the event loop for the GIL (Python's interpreter lock) at every write.
 """
@@ -91,10 +91,10 @@ class TraceWriter:
         self._thread.start()
 
     def put(self, data: bytes, entries: int = 1) -> None:
-        """Queue encoded entries for the thread, or drop them if the queue is full. Never waits.
+        """Queue encoded entries for the thread that writes them, or drop them if the queue is full. Never waits.
 
-        data: the entries, joined into one byte string. entries: the number of entries in `data`, which counts them as dropped if the queue is full.
-        No lock is needed, because a deque's append and pop are atomic.
+        data: the entries, joined into one byte string. entries: the number of entries in `data`, which is added to the number of dropped entries if
+        the queue is full. No lock is needed, because a deque's append and pop are atomic.
         """
         put_bytes = self._put_bytes + len(data)
         if len(self._queue) >= self._queue_pieces or put_bytes - self._taken_bytes > self._queue_bytes:
@@ -104,7 +104,7 @@ class TraceWriter:
         self._queue.append(data)
 
     def close(self) -> None:
-        """Write the queued entries, end the thread and close the file."""
+        """Write the queued entries, end the thread of this writer, and close the trace file."""
         self._ends.set()
         self._thread.join()
 

@@ -21,11 +21,11 @@ RECORDED = (
     "quota.window.size.seconds",
     "replica.selector.class",
 )
-"""The broker settings whose values the header of a trace contains: a program that checks the trace needs them."""
+"""The broker settings whose values the header of a trace contains, for the programs that check a trace against Kafka's rules."""
 
 
 TOGETHER = 64
-"""How many entries of a trace the recorder collects before it encodes them together.
+"""How many trace entries a recorder of traffic collects before it encodes them together.
 
 Every 0.05 seconds (`WAIT_S`) it also encodes the entries collected so far, however few they are.
 """
@@ -67,7 +67,7 @@ class Recording:
 
 
 def meta_of(cluster: Cluster) -> dict[str, Any]:
-    """Return the facts for the header of a trace: recorder, cluster, brokers with settings, API versions, and the start time on three clocks."""
+    """Return the content of a trace's header: cluster, brokers, settings, API versions, and the time on the wall, monotonic and cluster clocks."""
     brokers = cluster.controller.image.brokers.values()
     return {
         "recorder": "kafkaproto broker",

@@ -27,7 +27,7 @@ from kafkaproto.records.compression import Compression, decompress
 
 ZERO_ID, ONE_ID = bytes(16), bytes(15) + b"\1"
 RESERVED_IDS = frozenset({ZERO_ID, ONE_ID})
-"""The client instance ids that Kafka never assigns."""
+"""The two client instance ids that Kafka never assigns: the UUIDs with the values 0 and 1."""
 MOST_INSTANCES = 16384
 SHORTEST_EXPIRY_MS = 60_000
 INTERVALS_TO_EXPIRY = 3

@@ -79,7 +79,7 @@ def check_mapping(name: str, value: object, example: str) -> None:
 def check_function(name: str, value: object) -> None:
     """Raise TypeError unless `value` is callable. name: the argument that has the value, for the error message.
 
-    A coroutine function raises TypeError, too, because calling it returns a coroutine instead of a result. A coroutine would always count as true.
+    TypeError is also raised for a coroutine function: a call returns a coroutine, which always counts as true, instead of a result.
     """
     if inspect.iscoroutinefunction(value):
         raise TypeError(f"{name} must be a plain function (got the coroutine function {value.__qualname__})")

@@ -1,4 +1,4 @@
-"""The common base class of test clusters: the server, its state, and calls into the broker's loop."""
+"""The common base class of test clusters: access to the cluster's internals, and calls of functions in the broker's event loop."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 
 class Base(ABC):
-    """Base class of a cluster that runs between `start` and `stop`."""
+    """Base class of the test clusters, which run between `start` and `stop`."""
 
     _server: Server | None = None
-    """The server that the last `start` created, None before the first one."""
+    """The cluster's server, with its listening sockets, as the last `start` created it; None before the first `start`."""
     _running = False
     _process_id = 0
-    """The id of the process that called `start`."""
+    """The id of the process that called `start`; 0 before the first start."""
 
     @property
     def server(self) -> Server:
-        """Return the server with its sockets, for tests that need internals. Raises RuntimeError before the first start."""
+        """Return the object that has the cluster's listening sockets, for tests that need internals. Raises RuntimeError before the first start."""
         if self._server is None:
             raise RuntimeError("the cluster is not started: call start(), or use it inside its `with` block")
         return self._server
@@ -48,7 +48,7 @@ class Base(ABC):
         return self._server is not None
 
     def _running_server(self) -> Server:
-        """Return the server. Raises RuntimeError unless the cluster runs, and runs in this process."""
+        """Return the cluster's server. Raises RuntimeError unless the cluster runs, and runs in this process."""
         server = self.server
         self._refuse_in_fork()
         if not self._running:
@@ -67,7 +67,7 @@ class Base(ABC):
             )
 
     def _read(self, action: Callable[[], T]) -> T:
-        """Run `action` in the broker's loop and return its result; if the cluster is stopped, run it directly.
+        """Run `action` in the broker's event loop and return its result. If the cluster is stopped, run `action` directly, in the current thread.
 
         Raises RuntimeError before the first start.
         """

@@ -86,7 +86,7 @@ class VirtualCluster:
         return MemoryClient(self, broker_id, client_id, address, listener)
 
     def run(self) -> None:
-        """Let the brokers handle the requests sent so far and everything that follows from them, without advancing the clock."""
+        """Let the brokers handle the requests sent so far and everything that follows from them, without advancing the cluster's clock."""
         self.state.actions.run(self.now_ms)
         while self._soon:
             client = self._soon.pop(0)
@@ -195,7 +195,7 @@ class MemoryClient:
         self._cluster.run()
 
     def ask(self, request: Any, version: int) -> Any:
-        """Send a request and return its response. Raises AssertionError unless the broker responds before the clock advances."""
+        """Send a request and return its response. Raises AssertionError unless the broker responds without an advance of the cluster's clock."""
         before = len(self.answers)
         self.send(request, version)
         assert len(self.answers) == before + 1, f"{type(request).__name__} v{version} was not answered at once"

@@ -50,7 +50,7 @@ class Options(TypedDict, total=False):
     release: str
     """Kafka release whose behaviour the brokers emulate, from "0.9" to "4.2" (default: "3.9")."""
     profile: str
-    """Defaults of the settings: "test" (the default: small internal topics, no initial rebalance delay) or "kafka" (Kafka's own)."""
+    """Defaults of the settings: "test" (the default: small internal topics, no initial rebalance delay) or "kafka" (Kafka's own defaults)."""
     memory_bytes: int
     """Limit of the records in memory, in bytes; further records go to temporary files (default: 256 MiB)."""
     seed: int
@@ -58,7 +58,7 @@ class Options(TypedDict, total=False):
     data_dir: str | os.PathLike[str] | None
     """Folder that keeps the cluster between runs (default: None, nothing is kept)."""
     trace: str | os.PathLike[str] | None
-    """Folder in which to record all traffic, without the records (default: None, nothing is recorded)."""
+    """Folder for a trace of all traffic, which leaves out the contents of Kafka records (default: None, no trace)."""
     journal_topic: str | None
     """Name of a topic in which the cluster publishes throttles, leader changes, and fetch and produce offsets (default: None, no such topic)."""
 

@@ -178,7 +178,7 @@ class TopicMethods(Base):
         stable offset, or a segment that was not compacted yet and has a record younger than `min.compaction.lag.ms`.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such partition, POLICY_VIOLATION (44) if the topic is not compacted,
-        KAFKA_STORAGE_ERROR (56) if the store is full.
+        KAFKA_STORAGE_ERROR (56) if the compacted records cannot be stored.
         """
         check_text("topic", topic, "orders")
         check_int("partition", partition, example=0)

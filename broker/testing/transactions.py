@@ -58,11 +58,11 @@ class ProducerSeen(NamedTuple):
     producer_id: int
     """The id that a broker gave to the producer."""
     epoch: int
-    """The epoch of the producer's last batch or marker in the partition."""
+    """The epoch of the producer's last batch or marker in the partition that was asked for."""
     last_sequence: int
     """The sequence number of the producer's last record in this epoch; -1 for none."""
     first_open_offset: int
-    """The offset at which the producer's open transaction starts in the partition; -1 if none is open."""
+    """The offset of the first record of the producer's open transaction in the partition that was asked for; -1 if none is open."""
 
 
 class TransactionMethods(Base):
@@ -183,7 +183,7 @@ class TransactionMethods(Base):
         """Append a record in a transaction that no coordinator knows, so that no timeout ends it. The last stable offset stays at this record.
 
         value: the value of the record. Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the transaction. Raises
-        KafkaError if there is no such partition.
+        KafkaError if the partition does not exist or has no leader.
         """
         check_int("partition", partition, 0, example=0)
 

@@ -33,7 +33,7 @@ from kafkaproto.broker.transaction.transaction import (
 from kafkaproto.error_codes import ErrorCode
 
 Changed = Callable[[TransactionChange, int], None]
-"""A function that is called with each change, and the current time (ms)."""
+"""A function that is called with each change of a transactional id, and the current time (ms)."""
 
 
 class TransactionCoordinator:
@@ -123,7 +123,7 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Set `transaction.pending` to the state after an InitProducerId request, without writing it to the log (TX-13 to TX-16).
+        """Set `transaction.pending` to the state after an InitProducerId request, without writing it to `__transaction_state` (TX-13 to TX-16).
 
         If no transaction is open, this state has the producer's next epoch, or epoch 0 of a new producer id. Otherwise it is PREPARE_EPOCH_FENCE,
         which shuts out the previous producer. timeout_ms, expected: the transaction timeout and the (producer id, epoch) in the request; expected is
@@ -215,8 +215,8 @@ class TransactionCoordinator:
     def end(self, request: EndRequest, now_ms: int, reply: ProducerReply, cause: Cause = Cause.ENDED) -> None:
         """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39).
 
-        cause: why the transaction ends, for the journal. `cause` is ignored if a newer producer or a timeout has raised the epoch in order to abort
-        the transaction: the journal then names the newer producer or the timeout.
+        cause: the reason for the end, reported to observers. `cause` is ignored if a newer producer or a timeout has raised the epoch in order to
+        abort the transaction: the reported reason is then the newer producer or the timeout.
         """
         try:
             if not request.transactional_id:

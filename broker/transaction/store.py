@@ -102,13 +102,13 @@ class TransactionStore:
         return self._ids.get(transaction.transactional_id) is transaction
 
     def create(self, transactional_id: str, data: TransactionData) -> Transaction:
-        """Add a transactional id with the state `data`, in memory only. Its first transition also writes the id to the log."""
+        """Add a transactional id with the state `data`, in memory only. Its first transition also writes the id to `__transaction_state`."""
         epoch = self._epochs[self._ownership.partition_of(transactional_id)]
         created = self._ids[transactional_id] = Transaction(transactional_id, data, epoch)
         return created
 
     def write(self, transaction: Transaction, now_ms: int, done: Done, *, keeps_pending: bool = False) -> None:
-        """Write the pending state of a transaction to the log. The pending state becomes the current state when the record is replicated.
+        """Write the pending state of a transaction to `__transaction_state`. It becomes the current state when the record is replicated.
 
         done: called with (error code for the client, current time in ms); the error code is 0 if the state is stored. If the write fails, the pending
         state is dropped, or stays if `keeps_pending` is true.

@@ -1,6 +1,6 @@
 """The state of one transactional id, and its legal transitions (TX-5): `TransactionMetadata` and `TransactionState` in Kafka.
 
-A transition is prepared, written to the log, and then completed; until then it is pending (TX-7). This module does not depend on the log,
+A transition is prepared, written to `__transaction_state`, and then completed; until then it is pending (TX-7). This module does not depend on logs,
 timers or clients.
 """
 
@@ -25,7 +25,7 @@ NO_TIMEOUT_MS = 2**31 - 1
 
 
 class TransactionState(IntEnum):
-    """The states of a transaction, with their numbers in the log (TX-5). DEAD and PREPARE_EPOCH_FENCE are never stored."""
+    """The states of a transaction, with their numbers in `__transaction_state` (TX-5). DEAD and PREPARE_EPOCH_FENCE are never stored."""
 
     EMPTY = 0
     ONGOING = 1
@@ -63,11 +63,12 @@ class TransactionData(NamedTuple):
 
     - update_ms: when the state last changed.
     - epoch: the current epoch of the producer; -1 if the id has no epoch yet.
-    - last_epoch: the epoch before `epoch`, with which a producer may repeat its request; -1 if there is none, or if the data was read from the log.
+    - last_epoch: the epoch before `epoch`, with which a producer may repeat its request; -1 if there is none, or if the data was read from
+      `__transaction_state`.
     - previous_producer_id: the producer id before the last transition; -1 if there is none.
     - next_producer_id: the id that replaces the producer id when the epochs of the producer id are exhausted; -1 if they are not exhausted.
     - partitions: the partitions in the transaction, as the keys of a dict.
-    - start_ms: when the last transaction started; -1 for none. InitProducerId sets it to -1, before 4.0 only in the log.
+    - start_ms: when the last transaction started; -1 for none. InitProducerId sets it to -1, before 4.0 only in `__transaction_state`.
     - client_version: the transaction version of the producer, 0 to 2 (KIP-890).
     """
 
@@ -100,7 +101,7 @@ def bumps_epochs(version: int) -> bool:
 
 
 class Transaction:
-    """A transactional id on its coordinator. data: its state in the log. pending: the state that is being written; None for none.
+    """A transactional id on its coordinator. data: its stored state. pending: the state that is being written; None for none.
 
     coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created. cause: why the id was changed last, for the
     journal (the list of requests, throttles and state changes that tests read). has_failed_fence: True if the epoch was raised to shut out a
@@ -286,7 +287,7 @@ class Transaction:
         self.pending = None
 
     def complete(self) -> None:
-        """Make the pending state the current state, after the log has stored it."""
+        """Make the pending state the current state, after its record in `__transaction_state` was replicated."""
         assert self.pending is not None
         self.data, self.pending = self.pending, None
 

@@ -20,18 +20,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Place(NamedTuple):
-    """The place of a test's outcome in the result table. name: the name of the row. subject: the name of the column: the tested cluster."""
+    """The place of a test's outcome in the table that a conformance run prints. name: the row, a test. subject: the column, a tested cluster."""
 
     name: str
     subject: str
 
 
 class Card:
-    """Collects the outcome and the duration in seconds of each conformance test on each cluster, and makes the result table."""
+    """Collects the outcome and the duration in seconds of each conformance test on each cluster, and makes a table of them."""
 
     def __init__(self) -> None:
         self.places: dict[str, Place] = {}
-        """Maps the node id of a test to its row and column in the table of results."""
+        """Maps the pytest node id of a test to its row and column in the table of outcomes."""
         self.rows: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
         self.rules: dict[str, str] = {}
         self.reasons: list[str] = []
@@ -57,7 +57,7 @@ class Card:
             terminalreporter.write(f"\n{self.text()}\n\n")
 
     def text(self) -> str:
-        """Return the result table of the run as Markdown."""
+        """Return the table of outcomes as Markdown: one row for each test, one column for each tested cluster."""
         subjects = list(dict.fromkeys(subject for row in self.rows.values() for subject in row))
         lines = ["| rules | test | " + " | ".join(subjects) + " |", "|---" * (2 + len(subjects)) + "|"]
         for name, row in self.rows.items():
@@ -72,7 +72,7 @@ class Card:
 
 
 def place_of(item: pytest.Item) -> Place:
-    """Return the row (test) and the column (tested cluster) of a pytest item in the result table.
+    """Return the row (test) and the column (tested cluster) of a pytest item in the table of outcomes that a conformance run prints.
 
     For example, ``test_x[real-3]`` has the row "test_x [3]" and the column "real".
     """

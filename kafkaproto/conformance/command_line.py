@@ -1,4 +1,4 @@
-"""Command `kafkaproto conformance`: runs the suite against a running cluster and prints a table of the outcomes (the card)."""
+"""The command `kafkaproto conformance`: runs the conformance tests against a running cluster and prints a table of their outcomes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class Outcomes:
-    """A pytest plugin that collects the set of outcomes that occurred in the run: "passed", "failed", "skipped"."""
+    """A pytest plugin that collects which outcomes the tests of a pytest run had: "passed", "failed", "skipped"."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()

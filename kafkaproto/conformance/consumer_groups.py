@@ -39,7 +39,7 @@ Owned = Sequence[int] | Mapping[str, Sequence[int]]
 
 
 def served_ranges(subject: Subject) -> Ranges:
-    """Return the API versions that the cluster offers. Skips the test if the cluster does not offer ConsumerGroupHeartbeat."""
+    """Return the API versions that the cluster under test offers. Skips the current test if ConsumerGroupHeartbeat is not among them."""
     response = subject.ask_once(ApiVersionsRequest(), 0)
     ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
     if ApiKey.CONSUMER_GROUP_HEARTBEAT not in ranges:
@@ -94,7 +94,7 @@ class ConsumerGroup(Group):
         return topic
 
     def _wait_until_assigned(self, topic: str) -> None:
-        """Wait until the group coordinator knows a new topic.
+        """Wait until the coordinator of this group knows the new topic `topic`.
 
         A Kafka broker can list a new topic in Metadata before its group coordinator knows the topic. Each partition of the offsets topic has its own
         coordinator, which is informed separately. So this method creates another group in the same partition of the offsets topic, waits until a

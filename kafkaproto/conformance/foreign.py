@@ -1,4 +1,4 @@
-"""A cluster that the suite did not start: finds its brokers, and checks that it meets the requirements of a test."""
+"""A cluster that the conformance suite did not start: finds its brokers, and checks that it meets the requirements of a test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
 
 @contextmanager
 def skip_if_not_served() -> Iterator[None]:
-    """Return a context in which NotServed, the error for a request in a version that the broker does not serve, skips the test.
+    """Return a context in which NotServed, the error for a request in a version that the broker does not serve, skips the current test.
 
     The skip message names the version.
     """
@@ -44,7 +44,7 @@ def skip_if_not_served() -> Iterator[None]:
 
 
 class ForeignConnection(SocketConnection):
-    """A connection to a cluster that the suite did not start. A request in a version that the broker does not serve skips the test."""
+    """A connection to a cluster that the conformance suite did not start. A request in a version that the broker lacks skips the current test."""
 
     def __init__(self, served: Served, host: str, port: int, client_id: str | None, address: str | None = None) -> None:
         super().__init__(host, port, client_id, address)
@@ -56,10 +56,10 @@ class ForeignConnection(SocketConnection):
 
 
 class Foreign(WallClock):
-    """A cluster that the conformance suite did not start. Only the addresses of its brokers are known."""
+    """A cluster under test that the conformance suite did not start. Only the addresses of its brokers are known."""
 
     takes_settings = True
-    """Whether the brokers can be started with settings. If False, tests that require another settings profile than "default" are skipped."""
+    """Whether the brokers can be started with settings. If False, tests whose profile (file of settings) is not "default" are skipped."""
 
     def __init__(self, bootstrap: list[tuple[str, int]], semantics: str, name: str = "foreign") -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Foreign(WallClock):
         self._served: dict[int, Served] = {}
 
     def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
-        """Open a connection, which the test must close. Skips the test if there is no such broker.
+        """Open a connection, which the current test must close. Skips the test if the cluster has no broker `broker_id`.
 
         A request in a version that the broker does not serve skips the test, except if the test sends the request as bytes. client_id: the client id
         in the requests. address: the local IP address to connect from; None for any.
@@ -105,7 +105,7 @@ class Foreign(WallClock):
         return super().offered() if ranges is None or release_of(ranges) is None else restricted(ranges)
 
     def need_release(self, applies: ReleaseRange) -> None:
-        """Skip the test if the cluster's release is not in the range `applies`, the releases for which the test is meant.
+        """Skip the current test if the cluster's release is not in the range `applies`, the releases for which the test is meant.
 
         The cluster's release is the one that offers exactly the API versions of the cluster. If no known release does, the test is not skipped.
         """
@@ -118,13 +118,13 @@ class Foreign(WallClock):
         return dict(settings) if release is None else settings_in(release, settings)
 
     def need_topic_settings(self, settings: Mapping[str, str]) -> None:
-        """Skip the test if the release of the cluster rejects a topic with these settings."""
+        """Skip the current test if the release of the cluster rejects a topic with these settings."""
         release = release_of(self._served_by(0).offered)
         if release and (lacks := unsupported_settings(release, settings)):
             pytest.skip(f"not prepared: needs {', '.join(lacks)}")
 
     def need_broker(self, broker_id: int) -> None:
-        """Skip the test if there is no such broker."""
+        """Skip the current test if the cluster has no broker with this id."""
         count = len(self.bootstrap)
         if broker_id >= count:
             brokers = "1 broker" if count == 1 else f"{count} brokers"
@@ -146,7 +146,7 @@ class Foreign(WallClock):
         self._no_control()
 
     def restore(self) -> None:
-        """Do nothing: no broker needs a restart after a test, because the suite cannot stop brokers that it did not start."""
+        """Do nothing: no broker needs a restart after a test, because tests cannot stop the brokers of a cluster that the suite did not start."""
 
     def stop(self) -> None:
         """Delete the topics that the tests created, and ignore errors. The cluster keeps running."""
@@ -212,10 +212,10 @@ def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
 
 
 def check(subject: Foreign, profile: str, needs: Needs) -> None:
-    """Skip the test if the cluster does not meet all requirements of the test. The reason for skipping names the requirements that are not met.
+    """Skip the current test if the cluster does not meet all its requirements. The reason for skipping names the requirements that are not met.
 
-    profile: the name of the settings profile that the test's module requires. If `subject.takes_settings` is False, `needs` is ignored, and the test
-    is skipped unless the profile is "default".
+    profile: the settings profile (a file of broker settings) that the test's module requires. If `subject.takes_settings` is False, `needs` is
+    ignored, and the test is skipped unless the profile is "default".
     """
     if subject.takes_settings:
         if lacks := missing(subject, needs):

@@ -28,9 +28,10 @@ class GroupLog:
         self.new()
 
     def new(self) -> list[tuple[int, str, int | None, Any]]:
-        """Return (record type, member id, version of the value, value) of each record of the group written since the last call of `new` or `kinds`.
+        """Return (type, member id, version, value) of each record of the group that was written since the last call of `new` or `kinds`.
 
-        The member id is "" if the record is not about a member. The version and the value are None for a tombstone.
+        The type is that of the record's key, such as GROUP; the version is that of its value. Version and value are None for a tombstone. The member
+        id is "" if the record is not about a member.
         """
         listed = []
         for record in self._read_to_the_end():
@@ -48,9 +49,10 @@ class GroupLog:
             yield record
 
     def kinds(self) -> list[tuple[int, str, int | None]]:
-        """Return (record type, member id, version of the value) of each record of the group that was written since the last call of `new` or `kinds`.
+        """Return (type, member id, version) of each record of the group that was written since the last call of `new` or `kinds`.
 
-        The member id is "" if the record is not about a member; the version is None for a tombstone.
+        The type is that of the record's key, such as GROUP; the version is that of its value, None for a tombstone. The member id is "" if the record
+        is not about a member.
         """
         return [record[:3] for record in self.new()]
 

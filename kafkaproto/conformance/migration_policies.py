@@ -21,7 +21,7 @@ class Allowed(NamedTuple):
 
 
 def allowed(subject: Subject) -> Allowed:
-    """Find out whether the cluster upgrades classic groups and downgrades consumer groups, by trying each with a new group.
+    """Find out whether the cluster upgrades classic groups and downgrades consumer groups (`Allowed`), by trying each with a new group.
 
     If a group is not converted, also checks that the group keeps its type, classic or consumer, and that its classic member can still use the group.
     """

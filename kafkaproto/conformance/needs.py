@@ -28,13 +28,13 @@ from kafkaproto.messages.metadata import MetadataRequest
 
 MARKER = "needs(*settings, at_least=None, brokers=1, racks=False, offsets_topic=False): the settings of the profile that the test needs"
 FETCH_MAX_BYTES = 8 * 1024 * 1024
-"""The maximum number of bytes that any test fetches at once."""
+"""The maximum number of bytes that any conformance test fetches at once."""
 REQUEST_MAX_BYTES = 1024 * 1024
-"""The maximum number of bytes that any test sends in one request."""
+"""The maximum number of bytes that any conformance test sends in one request."""
 SESSION_SLOTS = 100
-"""The maximum number of fetch sessions that the tests leave open."""
+"""The maximum number of fetch sessions that the conformance tests leave open."""
 MAX_IDLE_MS = 60_000
-"""The maximum time in ms for which any test leaves a connection idle."""
+"""The maximum time in ms for which any conformance test leaves a connection idle."""
 BROKER = 4
 OFFSETS_TOPIC_REPLICAS = "offsets.topic.replication.factor"
 NONE = "(none)"
@@ -57,8 +57,8 @@ class Needs(NamedTuple):
 def needs_of(item: Any, profile: str) -> Needs:
     """Return the requirements that the markers `needs` of a test declare.
 
-    item: the pytest item of the test. profile: the name of the settings profile from which the required values are taken. Raises ValueError if a
-    marker names a setting that this profile does not have.
+    item: the pytest item of the test. profile: the settings profile (a file of broker settings) from which the required values are taken. Raises
+    ValueError if a marker names a setting that this profile does not have.
     """
     markers: Iterable[pytest.Mark] = item.iter_markers("needs")
     needs = Needs({}, {}, 1, False)

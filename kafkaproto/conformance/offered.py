@@ -10,7 +10,7 @@ OFFERED_BY_3_9 = {
     42: (0, 2), 43: (0, 2), 44: (0, 1), 45: (0, 0), 46: (0, 0), 47: (0, 0), 48: (0, 1), 49: (0, 1), 50: (0, 0), 51: (0, 0), 60: (0, 1),
     55: (0, 2), 57: (0, 1), 64: (0, 0), 74: (0, 0), 75: (0, 0), 80: (0, 0), 81: (0, 0),
 }  # fmt: skip
-"""Maps an API key to the lowest and highest version that Kafka 3.9 offers (M-10)."""
+"""Maps an API key to (lowest version, highest version) that a broker of Kafka 3.9 offers in ApiVersions (M-10)."""
 OFFERED_IF_ENABLED = frozenset({68, 69, 71, 72})
 """The APIs that a broker offers only with certain settings or from a certain release on: KIP-848 groups (GN-1) and client telemetry (AD-10)."""
 NOT_IN_3_9 = frozenset({76, 77, 78, 79, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92})

@@ -34,9 +34,10 @@ MARKER = "rule(*numbers): the rules that the test proves (docs/rules of the repo
 class Kind:
     """A kind of cluster that a test run starts, such as a broker in virtual time.
 
-    name: the name of the kind in test ids and reports. start: a function that takes the name of a profile, starts a cluster with it and returns the
-    cluster. marks: pytest marks that are added to every test on clusters of this kind. release: the release of Kafka that the clusters behave like,
-    such as "4.2"; None if it is not known in advance. left_out: the names of the test modules that do not run on this kind.
+    name: the name of the kind in test ids and reports. start: a function that takes the name of a profile (a file of broker settings), starts a
+    cluster with these settings and returns the cluster. marks: pytest marks that are added to every test on clusters of this kind. release: the
+    release of Kafka that the clusters behave like, such as "4.2"; None if it is not known in advance. left_out: the names of the test modules that do
+    not run on this kind.
     """
 
     name: str
@@ -92,7 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Remove the tests that do not apply to their kind of cluster, and sort the remaining tests by settings profile.
+    """Remove the tests that do not apply to their kind of cluster, and sort the others by profile (file of broker settings).
 
     In this order, tests with the same profile follow each other, so the plugin starts each kind of cluster only once with each profile.
     """
@@ -194,10 +195,10 @@ def profile_of(module: Any) -> str:
 
 @pytest.fixture(scope="session")
 def _running_clusters() -> Iterator[dict[tuple[str, str], Subject]]:
-    """Yield a dict of (name of the `Kind`, name of the settings profile) to running cluster. Stops the clusters at the end of the test session.
+    """Yield a dict that maps (name of a `Kind` of cluster, name of a profile of broker settings) to the running cluster.
 
-    The dict is empty at first. The fixture `running_cluster` starts clusters and adds them to the dict. Before it starts a cluster, it stops a
-    cluster of the same kind with another profile.
+    The clusters are stopped at the end of the pytest session. The dict is empty at first. The fixture `running_cluster` starts clusters and adds them
+    to the dict. Before it starts a cluster, it stops a cluster of the same kind with another profile.
     """
     running: dict[tuple[str, str], Subject] = {}
     yield running
@@ -207,7 +208,7 @@ def _running_clusters() -> Iterator[dict[tuple[str, str], Subject]]:
 
 @pytest.fixture(scope="module")
 def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tuple[str, str], Subject]) -> Subject:
-    """Return a running cluster of the test's kind, with the settings of the module's profile. Starts the cluster if there is none."""
+    """Return a running cluster of the current test's kind, with the settings profile of the test's module. Starts the cluster if there is none."""
     kind: Kind = request.param
     profile = profile_of(request.node)
     if (kind.name, profile) not in _running_clusters:
@@ -219,7 +220,10 @@ def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tupl
 
 @pytest.fixture
 def subject(running_cluster: Subject, request: pytest.FixtureRequest) -> Iterator[Subject]:
-    """Yield the cluster under test. After the test, close the cluster's connections and start the brokers that the test stopped."""
+    """Yield the cluster under test. After the test, close its connections and start the brokers that the test stopped.
+
+    Skips the test if the suite did not start the cluster and the cluster does not meet the requirements of the test.
+    """
     if isinstance(running_cluster, Foreign):
         profile = profile_of(request.node.getparent(pytest.Module))
         running_cluster.need_release(release_range.of(request.node))

@@ -1,4 +1,4 @@
-"""The releases of Kafka to which a conformance test applies, as its marker `releases` names them."""
+"""The releases of Kafka to which a conformance test applies, as the test's pytest marker `releases` gives them."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Served:
 def release_of(offered: Ranges | None) -> str | None:
     """Return the newest Kafka release that offers exactly these API versions, None if no release does.
 
-    Versions of APIs that this project does not serve are not compared.
+    Compares only the APIs that Kafka 3.9 offers whatever its settings (`OFFERED_BY_3_9`).
     """
     if offered is None:
         return None
@@ -67,7 +67,7 @@ def release_of(offered: Ranges | None) -> str | None:
 
 
 def restricted(ranges: Ranges) -> Ranges:
-    """Return a dict of API keys to (lowest version, highest version) without the APIs that this project does not serve."""
+    """Return the entries of `ranges`, API keys to (lowest, highest version), for APIs that Kafka 3.9 offers whatever its settings."""
     return {key: ranges[key] for key in OFFERED_BY_3_9 if key in ranges}
 
 
@@ -98,12 +98,12 @@ class Complete:
     def version(self, key: int, preferred: int, lowest: int = 0) -> int:
         """Return a version for requests whose version does not matter to the test: the served version that is closest to `preferred`.
 
-        Skips the test if no version from `lowest` on is served.
+        Skips the current test if the cluster serves no version from `lowest` on.
         """
         return preferred
 
     def served(self, key: int, versions: Iterable[int]) -> list[int]:
-        """Return which of the given versions of an API the cluster serves. Skips the test if it serves none of them.
+        """Return which of the given versions of an API the cluster serves. Skips the current test if it serves none of them.
 
         key: the API key.
         """
@@ -121,7 +121,7 @@ class Complete:
         return dict(settings)
 
     def need_topic_settings(self, settings: Mapping[str, str]) -> None:
-        """Skip the test if the release of the cluster rejects a topic with these settings."""
+        """Skip the current test if the release of the cluster rejects a topic with these settings."""
 
 
 class Newer(Complete):

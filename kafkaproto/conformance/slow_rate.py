@@ -20,7 +20,7 @@ class _Sample:
 
 
 class SlowRate:
-    """The rate of one quota over sliding windows. samples: the number of windows. window_ms: the length of each window."""
+    """The measured rate of one quota over sliding windows. samples: the number of windows. window_ms: the length of each window in ms."""
 
     def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
         self.n, self.w = samples, window_ms

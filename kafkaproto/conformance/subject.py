@@ -21,16 +21,16 @@ from kafkaproto.conformance.served import Complete
 PROFILES = Path(__file__).resolve().parent / "profiles"
 PATIENCE_MS = 15_000
 SLACK_MS = 250.0
-"""How many milliseconds later than expected a response may arrive if the clock is the wall clock (default)."""
+"""The default of the option `--slack-ms`: how many milliseconds later than expected a response may arrive."""
 
 
 def profiles() -> list[str]:
-    """Return the names of the setting profiles of the conformance suite."""
+    """Return the names of the settings profiles (files of broker settings) of the conformance suite."""
     return sorted(path.stem for path in PROFILES.glob("*.properties"))
 
 
 def settings_of(profile: str) -> dict[str, str]:
-    """Return the broker settings of a profile. Each broker of a cluster under test is started with them."""
+    """Return the broker settings in a profile, a file of the conformance suite. Each broker of a cluster under test is started with them."""
     lines = (PROFILES / f"{profile}.properties").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
@@ -63,7 +63,7 @@ class Subject(Complete, ABC):
     def __init__(self) -> None:
         self._open: list[Connection] = []
         self.names: list[str] = []
-        """The topic names that tests have received from `new_name` so far, so that the topics can be deleted at the end."""
+        """The names that `new_name` has returned so far, for topics and other things. Topics with these names can be deleted at the end."""
 
     # ---- connections and time ------------------------------------------------------------------------------------------------
 
@@ -79,14 +79,14 @@ class Subject(Complete, ABC):
         return connection
 
     def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
-        """Open a connection, which the test must close.
+        """Open a connection to one broker. The current test must close the connection.
 
         client_id: the client id in the headers of the requests. address: the local IP address to connect from; None for any.
         """
         return SocketConnection(*self.bootstrap[broker_id], client_id, address)
 
     def need_broker(self, broker_id: int) -> None:
-        """Skip the test if there is no such broker."""
+        """Skip the current test if the cluster under test has no broker with this id."""
 
     def close_connections(self) -> None:
         for connection in self._open:
@@ -94,7 +94,7 @@ class Subject(Complete, ABC):
         self._open.clear()
 
     def new_name(self, prefix: str = "t") -> str:
-        """Return a topic name that starts with `prefix` and is unique, also among earlier runs on the same cluster."""
+        """Return a name for a topic, group or other thing that starts with `prefix` and that no earlier run on the same cluster has used."""
         self.names.append(f"{prefix}-{len(self.names) + 1}-{time.time_ns()}")
         return self.names[-1]
 
@@ -178,7 +178,7 @@ class Subject(Complete, ABC):
 
     @abstractmethod
     def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
-        """Stop a broker from fetching a partition from its leader. The broker stays in the ISR as long as the settings allow."""
+        """Stop a broker from fetching a partition from its leader. It stays in the ISR as long as `replica.lag.time.max.ms` allows."""
 
     @abstractmethod
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None: ...

@@ -30,7 +30,7 @@ SET, GROUP = 0, 32
 
 
 def fenced(received: int, known: int) -> tuple[int, str]:
-    """Return the (error code, message) expected if a member sends a heartbeat with epoch `received`, but the coordinator has epoch `known`."""
+    """Return the (error code, message) expected if a member sends a heartbeat with epoch `received`, but its current member epoch is `known`."""
     word = "greater" if received > known else "smaller"
     return (
         FENCED_EPOCH,

@@ -38,7 +38,8 @@ AWAY_EPOCH, STALE_EPOCH = -2, 9
 def test_heartbeat_responses_contain_the_heartbeat_interval_set_at_the_broker(subject: Subject) -> None:
     """The broker's heartbeat interval is set to 500 ms, and heartbeat responses contain this interval.
 
-    The interval and the session timeout are below the minimums that Kafka has by default. The broker's settings lower these minimums, too.
+    The broker's settings also lower the minimums of the heartbeat interval and the session timeout, because both have values below Kafka's default
+    minimums.
     """
     bounds = [name.replace("consumer.", "consumer.min.") for name in TIMEOUTS]
     assert settings_in_force(subject, [*TIMEOUTS, *bounds]) == dict(
@@ -62,7 +63,10 @@ def test_group_settings_that_are_not_set_default_to_the_settings_of_the_broker(s
 @pytest.mark.releases(first="4.0")
 @pytest.mark.rule("CF-14")
 def test_session_timeout_of_a_group_must_be_longer_than_its_heartbeat_interval(subject: Subject) -> None:
-    """A setting that the request does not change has the value of the broker: 3 s for the session timeout, 500 ms for the interval."""
+    """IncrementalAlterConfigs rejects a session timeout of a group that is not longer than its heartbeat interval.
+
+    If the group does not have one of the two settings, the broker's value counts: 3 s for the session timeout, 500 ms for the interval.
+    """
     too_short = INVALID_CONFIG, f"{SESSION} must be greater than {HEARTBEAT}"
     group = subject.new_name("g")
     assert alter(subject, group, (HEARTBEAT, SET, "3000")) == too_short

@@ -15,7 +15,7 @@ PIPELINED = 100
 
 
 def exhausted(subject: Subject) -> Producer:
-    """Return a producer whose epoch is the last one that clients can use."""
+    """Return a transactional producer whose epoch is the last one that a producer can get, 32766."""
     producer = Producer(subject)
     producer_id, epoch = producer.init()
     connection = subject.connect(producer.coordinator())

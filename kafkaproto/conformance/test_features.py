@@ -224,7 +224,8 @@ def test_update_features_error_for_two_bad_features_does_not_depend_on_their_ord
 def error_of(response: Any) -> tuple[int, str | None]:
     """Return (error code, message) of an UpdateFeatures response for one feature.
 
-    Before 4.0 the code and message are in the result of the feature, later at the top of the response. The message is None if there is no error.
+    Before 4.0, code and message are in the result of the feature; from 4.0 on, they are at the top of the response. The message is None if there is
+    no error.
     """
     if response.error_code:
         return response.error_code, response.error_message.removeprefix(ALL_FAILED)
