@@ -81,7 +81,8 @@ class ProxyConnection:
     def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
         """Process bytes from the client. Returns (bytes for the broker, bytes to send back to the client at once).
 
-        now_ns: the time in ns of the monotonic clock. Raises NotKafka if the bytes are not Kafka's protocol.
+        now_ns: the time in ns of the monotonic clock. If the bytes are not Kafka's protocol, raises NotKafka or, if complete requests precede the
+        wrong bytes, returns these requests and sets `broken`.
         """
         self._from_client += data
         if self._from_client[:2] == b"\x16\x03":

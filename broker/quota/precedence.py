@@ -69,7 +69,7 @@ def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
     """Return the quota of all clients that share a measurement, which has the tags `user_tag` and `client_tag` (Q-9).
 
     lookup: a function that returns the configured quota of an entity, None if there is none. user_tag, client_tag: a user name and a client id; ""
-    stands for any. No client is measured under ("", ""), so there is no limit for these tags.
+    stands for any. Returns no limit for the tags ("", ""), as semantics "kafka" requires for clients with an empty client id.
     """
     if user_tag and client_tag:
         return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))

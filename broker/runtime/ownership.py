@@ -34,7 +34,7 @@ class Ownership:
         self.partition_count = 0
         """The number of partitions from which the partition of a group or transactional id is computed; 0 before the internal topic exists.
 
-        It does not change until the broker stops, even if partitions are added to the topic (M-8).
+        It stays the same until the topic is deleted or the broker stops, even if partitions are added to the topic (M-8).
         """
         self._loading: dict[int, Timer] = {}
         self._loaded: set[int] = set()

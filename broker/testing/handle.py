@@ -138,7 +138,7 @@ def _conversation(client_id: str, requests: list[RequestSeen], count: int) -> It
 
 
 class JournalReader:
-    """The journal of a cluster (its requests, throttles and other events). Any thread may read it, also after the cluster has stopped."""
+    """Reads the journal of a cluster: its requests, throttles and other events. Any thread may use it, also after the cluster has stopped."""
 
     def __init__(self, cluster: Base) -> None:
         self._cluster = cluster

@@ -112,7 +112,7 @@ class VirtualCluster:
         self._soon.append(client)
 
     def fail(self, error: Exception) -> None:
-        """Make the test fail with an error that was raised in a broker's connection. A real broker only logs such an error."""
+        """Make `run` raise `error`, such as that of a response that cannot be decoded. If it were raised here, the broker would only log it."""
         self._failed.append(error)
 
 

@@ -88,7 +88,7 @@ def _headers(headers: object, place: str) -> tuple[Header, ...]:
 
 
 def check_values(values: object) -> None:
-    """Raise TypeError unless `values` is a list, or another iterable, of records."""
+    """Raise TypeError unless `values` is a list or another ordered iterable. A str, bytes object, dict or set is rejected."""
     if isinstance(values, Mapping):
         raise TypeError(f"values must be a list of records (got a dict); for example list({shown(values)}.items())")
     if isinstance(values, str | bytes | bytearray | memoryview | NewRecord):

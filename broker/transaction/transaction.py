@@ -101,7 +101,7 @@ def bumps_epochs(version: int) -> bool:
 
 
 class Transaction:
-    """A transactional id on its coordinator. data: its stored state. pending: the state that is being written; None for none.
+    """A transactional id on its coordinator. data: its current state. pending: the state that is being written; None for none.
 
     coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created. cause: why the id was changed last, for the
     journal (the list of requests, throttles and state changes that tests read). has_failed_fence: True if the epoch was raised to shut out a

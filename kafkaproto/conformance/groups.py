@@ -215,7 +215,7 @@ def moving(group: Group) -> Iterator[tuple[int, int]]:
 
 
 class Client:
-    """A client of a group. It keeps the member id and the generation of its last successful join.
+    """A client of a group. It keeps the member id and the generation of the last JoinGroup response without error or with MEMBER_ID_REQUIRED.
 
     version: the version of the client's JoinGroup requests. From version 4 on, the coordinator first gives a dynamic member a member id, and the
     member joins with a second request that has this id. `enter` sends both requests.

@@ -186,7 +186,7 @@ def new_topic(
 
 
 def _need(subject: Subject, assignment: dict[int, list[int]], configs: dict[str, str]) -> None:
-    """Skip the test if the cluster cannot create a topic with this replica assignment and these settings, or lacks one of the brokers.
+    """Skip the current test if the cluster cannot create a topic with this assignment and these settings, or lacks one of the brokers.
 
     assignment: maps partitions to broker ids, the leader first. configs: maps names of settings to values.
     """
