@@ -453,7 +453,7 @@ def incremental_fetch() -> Work:
     if not full.session_id:
         raise WorkloadError(
             f"the broker opened no fetch session for a fetch of all {SESSION_PARTITIONS} partitions, but this "
-            "benchmark row measures fetches of a session"
+            "benchmark measures fetches of a session"
         )
 
     def frames() -> Iterator[bytes]:
@@ -520,12 +520,14 @@ ROWS: dict[str, Callable[[], Work]] = {
 
 def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> None:
     if exchange.errors:
-        raise WorkloadError(f"unexpected response with errors: {exchange}; a benchmark row must not cause errors")
+        raise WorkloadError(
+            f"unexpected response with errors: {exchange}; the requests of a benchmark must not cause errors"
+        )
     if not expected(exchange):
         check = expected.__qualname__.partition(".")[0]
         raise WorkloadError(
             f"unexpected response with throttle time {exchange.throttle_ms} ms and {exchange.record_bytes} bytes of records: the function "
-            f"{check} in benchmarks/ab/workload.py does not allow it for this benchmark row"
+            f"{check} in benchmarks/ab/workload.py does not allow it for this benchmark"
         )
 
 
@@ -565,7 +567,7 @@ def run(name: str, requests: int) -> dict[str, Any]:
     responses = work.peer.responses - before
     if responses != requests:
         raise WorkloadError(
-            f"benchmark row {name} sent {requests} requests, but got {responses} responses; each request needs one response"
+            f"benchmark {name} sent {requests} requests, but got {responses} responses; each request needs one response"
         )
     exchanges.append(exchange_of(work.peer.latest(work.key, work.version)))
     check_response(exchanges[-1], work.expected)

@@ -14,7 +14,9 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Awaited(ABC):
-    """A wait of a delayed request until one partition reaches an offset. It fails if this broker no longer leads the partition in `leader_epoch`.
+    """A wait of a delayed request until the high watermark or the low watermark of one partition reaches an offset.
+
+    It fails if this broker no longer leads the partition in `leader_epoch`.
 
     settled: whether the wait has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
     """

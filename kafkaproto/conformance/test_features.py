@@ -374,12 +374,12 @@ def test_min_insync_replicas_cannot_be_set_per_broker_while_elr_is_enabled(
     wait_until(
         subject,
         lambda: min_insync(subject, "0") == [("2", of_broker), ("1", default)],
-        f"{MIN_INSYNC} has the value set for broker 0",
+        f"broker 0 has the value of {MIN_INSYNC} that was set for this broker",
     )
     change(subject, ELIGIBLE_LEADERS, 1, UPGRADE)
     wait_until(
         subject,
         lambda: min_insync(subject, "0") == [("1", of_all), ("1", default)],
-        f"{MIN_INSYNC} has the value set for all brokers",
+        f"broker 0 has the value of {MIN_INSYNC} that was set for all brokers",
     )
     assert (alter_min_insync(subject, "0", "2"), alter_min_insync(subject, "", None)) == (altered, removed)

@@ -78,8 +78,8 @@ def is_silent(header: RequestHeader, cut: Cut) -> bool:
 def cut_unhandled(frame: Buffer) -> tuple[bytes, tuple[int, ...]]:
     """Return (frame to store, original lengths in bytes of its records fields) for a request that was not passed to a handler.
 
-    It never raises an error. If the body cannot be decoded, only the header is stored, because the body may contain records or secrets. If the header
-    cannot be decoded either, only API key, version and correlation id are stored.
+    The frame is stored without its records and secrets, as by `cut_request`. If the body cannot be decoded, only the header is stored; if the header
+    cannot be decoded either, only API key, version and correlation id. No error is raised.
     """
     view = memoryview(frame)
     try:

@@ -46,8 +46,8 @@ def first_sequences(tables: Tables) -> DataFrame:
 
     A batch is checked only if the trace has a batch with a lower epoch of the same producer before it, and no offset between them is missing.
 
-    Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, producer_epoch, base_offset, base_sequence, broken
-    (true: the row is a fault) and excess (`base_sequence`).
+    Columns: run (the recording), seq (the trace entry of a Fetch response with the batch), topic, partition, producer_id, producer_epoch,
+    base_offset, base_sequence, broken (true: the row is a fault) and excess (how far `base_sequence` is above 0).
     """
     return tables.sql(
         """
