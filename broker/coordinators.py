@@ -207,10 +207,10 @@ class TransactionParts:
         return coordinator_of(transactional_id, TRANSACTION_TOPIC, self._shared.controller, count)
 
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
-        """Return this broker's transaction coordinator, for a request with a transactional id.
+        """Return this broker's transaction coordinator, which itself rejects transactional ids that another broker coordinates.
 
-        If the transaction topic is missing, this method creates it in a cluster with the profile `test`. With the profile `kafka`, only
-        FindCoordinator creates the topic, as in Kafka. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if the topic cannot be created.
+        If the transaction topic is missing, it is first created for this id in a cluster with the profile `test`. With the profile `kafka`,
+        only FindCoordinator creates the topic, as in Kafka. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if the topic cannot be created.
         """
         if TRANSACTION_TOPIC not in self._shared.controller.image.topics and self._shared.profile == "test":
             self.coordinator_id(transactional_id)

@@ -180,9 +180,10 @@ class Transactions(Protocol):
         ...
 
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
-        """Return this broker's transaction coordinator, for a request with a transactional id.
+        """Return this broker's transaction coordinator, and create the transaction topic for this transactional id if the topic is missing.
 
-        Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if the transaction topic is missing and cannot be created.
+        The coordinator itself rejects ids that another broker coordinates. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if the topic cannot be
+        created.
         """
         ...
 

@@ -36,7 +36,7 @@ class RegisteredBroker(Protocol):
 
 
 class BrokersImage(Protocol):
-    """Interface of the metadata of a cluster, with its brokers by id."""
+    """Interface of the metadata of a cluster: gives its brokers by id."""
 
     @property
     def brokers(self) -> Mapping[int, RegisteredBroker]: ...

@@ -16,21 +16,21 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Placed(Protocol):
-    """Interface of a partition of an internal topic, with its leader."""
+    """Interface of a partition of an internal topic, such as `__consumer_offsets`: gives the id of the broker that leads it."""
 
     @property
     def leader(self) -> int: ...
 
 
 class InternalTopic(Protocol):
-    """Interface of an internal topic, with its partitions."""
+    """Interface of an internal topic, such as `__consumer_offsets`: gives its partitions by index."""
 
     @property
     def partitions(self) -> Sequence[Placed]: ...
 
 
 class InternalTopics(Protocol):
-    """Interface of the controller, with the method that returns an internal topic and creates it if it is missing."""
+    """Interface of the controller: returns an internal topic, and creates it if it is missing."""
 
     def ensure_internal(self, name: str) -> InternalTopic:
         """Return the internal topic `name`, creating it if it does not exist. Raises KafkaError if it cannot be created."""

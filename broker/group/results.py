@@ -11,7 +11,10 @@ UNKNOWN_MEMBER_ID = ""
 UNKNOWN_GROUP = "Dead"
 """The state that is reported for an unknown group."""
 ALWAYS = -1
-"""A value for a group's `created_at` instead of an offset: every request sees the group, for example a group loaded from the offsets topic."""
+"""The `created_at` of a group that every request sees, such as a group loaded from `__consumer_offsets`.
+
+Otherwise `created_at` is the log end offset of the group's partition at its creation: requests see the group when the high watermark is above it.
+"""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """A member's protocols as (name, metadata) pairs, in the member's order of preference."""

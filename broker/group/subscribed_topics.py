@@ -19,14 +19,14 @@ _CACHED_HASHES = 1024
 
 
 class Partition(Protocol):
-    """Interface of a partition, with the ids of the brokers that have a replica of it."""
+    """Interface of a partition: gives the ids of the brokers that have a replica of it."""
 
     @property
     def replicas(self) -> Sequence[int]: ...
 
 
 class Topic(Protocol):
-    """Interface of a topic of the cluster, with its id and its partitions."""
+    """Interface of a topic of the cluster: gives its id and its partitions."""
 
     @property
     def topic_id(self) -> bytes: ...
