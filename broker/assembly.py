@@ -141,7 +141,7 @@ def new_elections(
 ) -> tuple[LeaderBalance, UncleanElection]:
     """Return the components that elect leaders at intervals: one moves leadership back to preferred replicas, one performs unclean elections.
 
-    Both components read their settings again at each check. timers: start the checks. actions: has the time of the cluster's clock, in ms.
+    Both components read their settings again at each check. timers: start the checks. actions: used for its `now_ms`, the current time.
     """
     balance = LeaderBalance(
         controller,

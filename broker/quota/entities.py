@@ -35,7 +35,7 @@ _CLIENT_KEYS = {
     CONTROLLER_MUTATION_RATE: None,
 }
 _IP_KEYS = {CONNECTION_CREATION_RATE: 2**31 - 1}
-"""Maps the keys of quotas that an IP address may have to the largest allowed value (Kafka's `QuotaConfigs`)."""
+"""The quotas of IP addresses: maps the key of each quota to its largest allowed value (Kafka's `QuotaConfigs`)."""
 
 _INTEGER_TYPES = {2**63 - 1: "a LONG", 2**31 - 1: "an INT"}
 """Maps the largest allowed value of a quota to Kafka's name for its integer type, for the error about a larger value."""

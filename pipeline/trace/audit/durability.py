@@ -20,7 +20,7 @@ def same_bytes(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the fetch), produced_seq (of the Produce), topic, partition, base_offset, produced_last_offset and
     produced_crc (of the acknowledged batch), last_offset and crc (of the fetched batch), broken (true: the row is a fault; null: undecided, because
-    the trace lacks entries) and excess (always 1).
+    the trace lacks entries) and excess (size of the fault: always 1).
     """
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""

@@ -173,7 +173,7 @@ def owners(tables: Tables) -> DataFrame:
     member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its own member epoch.
 
     Columns: run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition, member_id (the new owner),
-    other_member_id, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (always 1).
+    other_member_id, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
 
     other_member_id: in a classic group, the first member to which an earlier response of the same generation assigned the partition. It may be the
     new owner itself. In a consumer group, the other member that still owns the partition. Null if there is no such member.
@@ -288,7 +288,7 @@ def fenced_commits(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the commit), group_id, member_id, topic, partition, epoch (the generation or member epoch in the commit),
     fenced_by (why the member is fenced; null if it is not fenced), before_seq (of the request that fenced the member), broken (true: the row is a
-    fault; null: undecided, because the trace lacks entries) and excess (always 1).
+    fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
     """
     commits = tables.sql(f"SELECT * FROM {COMMITS}")
     fences = (

@@ -15,8 +15,8 @@ RACK_AWARE = "%RackAwareReplicaSelector"
 def preferred_replicas(tables: Tables) -> DataFrame:
     """Check that a fetch response names a preferred read replica only if the replica is suitable. Returns one row per preferred replica.
 
-    - The replica must be in the ISR and must not be the sender. Kafka's own replica selector only chooses replicas in the client's rack; other
-      selectors may choose any rack.
+    - The replica must be in the ISR and must not be the sender. If the broker has Kafka's rack-aware selector, the replica must
+      also be in the client's rack.
     - Only the leader may name a replica, only in a response without records, and only if the client has a rack and its fetch offset is not below the
       log start.
     - Racks come from Metadata responses. Leader and ISR are known only if the recorder records their changes. Leader and ISR are not checked if
@@ -24,7 +24,7 @@ def preferred_replicas(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the fetch), topic, partition, client_id, rack (of the client), broker (the sender), leader,
     preferred_replica, node_rack (rack of the preferred replica), isr, requested_offset, log_start, bytes (of the records), broken (true: the row is a
-    fault; null: undecided, because the trace lacks entries) and excess (always 1).
+    fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
     """
     rows = tables.sql(f"""
         WITH reported AS (
@@ -66,7 +66,7 @@ def topic_ids(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the request), broker, topic, topic_id, before_id (the id with which the broker reported the name before),
     first_name (the name with which any broker first reported `topic_id`), broken (true: the row is a fault; null: undecided, because the trace lacks
-    entries) and excess (always 1).
+    entries) and excess (size of the fault: always 1).
     """
     rows = tables.sql("""
         WITH named AS (

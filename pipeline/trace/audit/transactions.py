@@ -75,8 +75,8 @@ def aborted_listed(tables: Tables) -> DataFrame:
     missing.
 
     Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset, marker (offset of the transaction's marker), broken
-    (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (always 1). first_offset: the first offset of the
-    transaction's batches in the response or, if only another response shows the abort, the first offset of the transaction.
+    (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1). first_offset: the first
+    offset of the transaction's batches in the response or, if only another response shows the abort, the first offset of the transaction.
     """
     by_marker = _listed(tables, committed=False).selectExpr(
         "* EXCEPT (lists)", "NOT lists AS broken", "CAST(1 AS double) AS excess"
@@ -127,7 +127,7 @@ def committed_visible(tables: Tables) -> DataFrame:
     Returns one row for each pair of a response and a committed transaction, if the response has a batch of the transaction.
 
     Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset (of the transaction's batches in the response),
-    marker (offset of its marker), broken (true: the row is a fault) and excess (always 1).
+    marker (offset of its marker), broken (true: the row is a fault) and excess (size of the fault: always 1).
     """
     rows = _listed(tables, committed=True)
     return rows.selectExpr("* EXCEPT (lists)", "lists AS broken", "CAST(1 AS double) AS excess").withColumnRenamed(
@@ -221,7 +221,7 @@ def markers(tables: Tables) -> DataFrame:
 
     Columns: run (the recording), seq (of the EndTxn), transactional_id, topic, partition, producer_id, first_offset (of the transaction),
     marker_offset, decided (true if EndTxn commits), committed (true if the marker commits; null if unknown), broken (true: the row is a fault;
-    null: undecided, because the trace lacks entries) and excess (always 1).
+    null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
     """
     rows = tables.sql(
         f"""
