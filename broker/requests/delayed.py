@@ -29,7 +29,7 @@ class Delayed:
         self._timer: Timer | None = None
         self.done = False
         self.outcome: Outcome | None = None
-        """The outcome (the handler's result), if the request completed before its handler returned; otherwise None."""
+        """The outcome of a request that completed while its handler still ran; the handler returns it. None for other requests."""
 
     def wait(
         self,

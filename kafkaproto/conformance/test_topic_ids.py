@@ -75,7 +75,8 @@ def committed(
 ) -> list[tuple[str | bytes, list[tuple[int, int, int]]]]:
     """Fetch committed offsets. Returns (topic, [(partition, offset, error code)]) of each topic in the response.
 
-    topics: (topic, partitions) of the offsets to fetch, None for all offsets of the group.
+    topics: (topic, partitions) of the offsets to fetch, None for all offsets of the group. A topic is its name (str) or its id (bytes). version: of
+    OffsetFetch; the same first version of OffsetFetch and OffsetCommit has topic ids.
     """
     requested_topics = None
     if topics is not None:
