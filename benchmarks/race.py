@@ -154,7 +154,7 @@ def cells() -> list[Cell]:
 def cells_on_disk() -> list[Cell]:
     """Return the measurements of `race_on_disk`: five of the measurements of `cells`, with all records on disk.
 
-    Each is also measured by `benchmarks.race` with records in memory. Here, this broker and the minimal server (`benchmarks.floor`) keep all records
+    Each is also measured by `race`, where the records are in memory. Here, this broker and the minimal server (`benchmarks.floor`) keep all records
     in files, and only these two are compared.
     """
     return [

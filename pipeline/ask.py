@@ -1,6 +1,6 @@
 """Single requests to a broker over a plain socket, for requests that the client libraries lack, such as those for client quotas.
 
-Of this project, this module imports only the codec.
+Of this project, this module imports only the codec and its client without a socket (`kafkaproto.client`).
 """
 
 from __future__ import annotations

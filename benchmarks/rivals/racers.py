@@ -21,7 +21,10 @@ SETTINGS = {
     "fetch.max.bytes": "2147483647",
     "unclean.leader.election.enable": "false",
 }
-"""The Kafka settings that differ from the defaults: those that a small cluster needs. All other settings keep the defaults."""
+"""The settings of the brokers of the real Kafka, in addition to those of `KafkaCluster`. All other settings keep the defaults.
+
+Most of them suit a small cluster. The last three concern reads from followers, the size of fetch responses and elections.
+"""
 
 
 def kfake() -> Program:

@@ -88,7 +88,7 @@ class Conversation:
         self._ordered_stretch = self._stretch
 
     def missed(self, of_requests: bool) -> None:
-        """Record that the capture lacks bytes of the connection, so that whole requests or responses may be missing.
+        """Record that bytes of the connection are missing or cannot be decoded, so that whole requests or responses may be missing.
 
         of_requests: True if the client sent these bytes, False if the broker did.
         """

@@ -84,7 +84,7 @@ class ConnectionRows:
             del self._rows[entry.number]
 
     def forget(self) -> None:
-        """Drop the state of all connections. Call this only when every entry of every connection was converted."""
+        """Drop the state of all connections seen so far. Call this only when all entries of these connections were converted."""
         self._rows.clear()
 
 

@@ -42,7 +42,10 @@ _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{[\]^]""")
 
 
 class StoreError(ValueError):
-    """Raised if the output folder of the tables belongs to another program, is damaged, or is locked by another job. The message names it."""
+    """Raised if a folder of Parquet tables cannot be used as intended. The message says why.
+
+    For example, the folder belongs to another program, is damaged, is locked by another job, or lacks the wanted run (recording).
+    """
 
 
 def folder_of(run: str) -> str:

@@ -239,7 +239,7 @@ LONGEST_EXCHANGE_NS = 30_000_000_000
 In `GAPS`, the time in which entries may be missing ends this much later for a proxy or a capture. For a capture, it also starts this much earlier.
 """
 MAX_GAPS = 256
-"""The maximum number of gaps (times in which entries may be missing) that are kept for a run (a recording). Of more gaps, neighbours are merged."""
+"""The maximum number of gaps (times in which entries may be missing) of a run (a recording). If there are more, neighbouring gaps are merged."""
 GAPS = f"""
     WITH counted AS (
         SELECT run, seq, coalesce(handled_ns, received_ns) AS at_ns FROM {{requests}}

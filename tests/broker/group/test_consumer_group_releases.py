@@ -37,7 +37,7 @@ def group(request: pytest.FixtureRequest) -> Group:
     return Group(request.param)
 
 
-def test_kip_848_protocol_is_disabled_in_kafka_3_9_unless_a_setting_enables_it() -> None:
+def test_kip_848_protocol_is_disabled_by_default_in_kafka_3_9() -> None:
     cluster = VirtualCluster()
     request = ConsumerGroupHeartbeatRequest(
         "g", "A", 0, rebalance_timeout_ms=1, subscribed_topic_names=["T"], topic_partitions=[]

@@ -205,7 +205,7 @@ def test_every_offset_fetch_version_returns_the_committed_offsets(cluster: Virtu
     assert fetched(client, version, 1, group="other") == [(1, -1, 0, "")]
 
 
-def test_offset_commit_of_a_member_requires_the_current_generation_of_the_group(cluster: VirtualCluster) -> None:
+def test_offset_commit_to_a_group_with_members_requires_member_id_and_generation(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     client.ask(sync(member_id, 3), 3)
