@@ -29,7 +29,10 @@ def _coordinators(message: Any) -> Places:
 
 
 def _endpoints(message: Any) -> Places:
-    """Return the addresses of new leaders in a Produce or Fetch response, which a broker adds for partitions that it no longer leads (KIP-951)."""
+    """Return the addresses of new leaders in a response, which a broker adds for partitions that it does not lead (KIP-951).
+
+    The response is one to Produce, Fetch, ShareFetch or ShareAcknowledge.
+    """
     return _of_nodes(message.node_endpoints)
 
 

@@ -87,7 +87,7 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_numeric(self) -> bool:
-        """Return whether the items of the array are numbers, so that one call of `struct` decodes all of them."""
+        """Return whether the items of the array are numbers, so that all of them are decoded together."""
         return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
 
     def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:

@@ -261,8 +261,8 @@ def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
 def read_string_length_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
     """Decode the rest of the length prefix of a compact string. Returns ``(length + 1, index after the prefix)``.
 
-    The prefix is an unsigned varint of the length + 1. b: the buffer. p: the index of its second byte. first: its first byte, with continuation bit.
-    Raises Malformed for a length above 32767.
+    The prefix is an unsigned varint of the length + 1. b: the buffer. p: the index of the prefix's second byte. first: the first byte of the prefix,
+    which has the continuation bit. Raises Malformed for a length above 32767.
     """
     length_plus_one, p = read_uvarint_tail(b, p, first)
     if length_plus_one > MAX_STRING_BYTES + 1:

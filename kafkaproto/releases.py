@@ -37,7 +37,7 @@ def versions(release: str) -> Ranges:
 def accepted(release: str) -> Ranges:
     """Return the API versions that a broker of this Kafka release accepts.
 
-    These are the versions in its ApiVersions response, except the Produce versions 0 to 2 of Kafka 4, which brokers only list and reject. Raises
+    These are the versions in its ApiVersions response, except the Produce versions 0 to 2 of Kafka 4, which brokers list but reject. Raises
     ValueError for a release that is not in `releases()`.
     """
     ranges = versions(release)

@@ -107,7 +107,8 @@ class Foreign(WallClock):
     def need_release(self, applies: ReleaseRange) -> None:
         """Skip the current test if the cluster's release is not in the range `applies`, the releases for which the test is meant.
 
-        The cluster's release is the one that offers exactly the API versions of the cluster. If no known release does, the test is not skipped.
+        The cluster's release is the newest one that offers the API versions of the cluster (`release_of`). If no known release does, the test is not
+        skipped.
         """
         release = release_of(self._served_by(0).offered)
         if release is not None and not applies.includes(release):
@@ -212,7 +213,7 @@ def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
 
 
 def check(subject: Foreign, profile: str, needs: Needs) -> None:
-    """Skip the current test if the cluster does not meet all its requirements. The reason for skipping names the requirements that are not met.
+    """Skip the current test if the cluster does not meet all requirements of the test. The reason names those that are not met.
 
     profile: the settings profile (a file of broker settings) that the test's module requires. If `subject.takes_settings` is False, `needs` is
     ignored, and the test is skipped unless the profile is "default".

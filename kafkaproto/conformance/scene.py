@@ -64,7 +64,7 @@ Entity = dict[str, str | None]
 
 
 def wait_until(subject: Subject, condition: Callable[[], Any], expected_event: str) -> Any:
-    """Call `condition` until it returns a true value, and return this value. Raises AssertionError after 10 s on the cluster's clock.
+    """Call `condition` until it returns a true value, and return this value. Raises AssertionError after pauses of 10 s in total.
 
     expected_event: the end of the error text "timed out waiting until ...", such as "broker 1 leads t-0".
     """

@@ -93,7 +93,10 @@ def _listed(low: int, high: int) -> str:
 
 
 class Complete:
-    """A base class of clusters that serve everything that the tests use: all API versions and topic settings of Kafka 3.9."""
+    """Base of clusters under test. As defined here, the cluster serves all that tests use: all API versions and topic settings of Kafka 3.9.
+
+    Subclasses for other clusters override the methods.
+    """
 
     def version(self, key: int, preferred: int, lowest: int = 0) -> int:
         """Return a version for requests whose version does not matter to the test: the served version that is closest to `preferred`.

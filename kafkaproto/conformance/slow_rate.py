@@ -1,7 +1,7 @@
 """A direct implementation of Kafka's quota rate (Q-2 to Q-6), without the caches that make the broker's own implementation fast.
 
 Tests compare a broker's throttle times with those of this module. The module imports nothing of the broker, so an error in the broker's
-implementation cannot also be in this one.
+code does not change the results of this module.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class Subject(Complete, ABC):
 
     @abstractmethod
     def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
-        """Stop a broker from fetching a partition from its leader. It stays in the ISR as long as `replica.lag.time.max.ms` allows."""
+        """Stop a broker from fetching a partition from its leader. The broker stays in the ISR as long as `replica.lag.time.max.ms` allows."""
 
     @abstractmethod
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None: ...

@@ -69,7 +69,7 @@ def test_list_groups_returns_a_new_classic_group_when_its_first_join_phase_ends(
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_rejected_join_or_rejected_commit_makes_an_empty_kip_848_group_classic(
+def test_rejected_join_and_rejected_commit_make_an_empty_kip_848_group_classic(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)

@@ -41,7 +41,7 @@ def join(group: Group, *protocols: tuple[str, bytes], kind: str = "consumer", ve
 @pytest.mark.rule("GC-27")
 @pytest.mark.parametrize("names", ["aa", "abab", "abba"])
 def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Subject, names: str) -> None:
-    """Kafka counts the members that offer a protocol, and counts a repeated protocol twice. It only chooses a protocol that all members offer.
+    """Kafka chooses only a protocol that is offered as many times as the group has members. A repeated protocol is counted twice.
 
     names: the offered protocols, each with a name of one letter.
     """
@@ -52,7 +52,7 @@ def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Su
 
 
 @pytest.mark.rule("GC-27")
-def test_protocol_that_a_member_offers_twice_loses_the_vote_to_one_offered_once(subject: Subject) -> None:
+def test_protocol_offered_once_is_chosen_over_one_that_a_member_offers_twice(subject: Subject) -> None:
     group = Group(subject)
     joined = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
     assert (joined.error_code, joined.protocol_name) == (0, "b")

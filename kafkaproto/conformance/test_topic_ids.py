@@ -76,7 +76,7 @@ def committed(
     """Fetch committed offsets. Returns (topic, [(partition, offset, error code)]) of each topic in the response.
 
     topics: (topic, partitions) of the offsets to fetch, None for all offsets of the group. A topic is its name (str) or its id (bytes). version: of
-    OffsetFetch; the same first version of OffsetFetch and OffsetCommit has topic ids.
+    OffsetFetch. In OffsetFetch as in OffsetCommit, `COMMIT_BY_ID` (10) is the first version with topic ids.
     """
     requested_topics = None
     if topics is not None:

@@ -82,7 +82,7 @@ def without_change(subject: Subject, error: int, old: int, **others: list[int]) 
 
 
 @pytest.mark.rule("TX-18", "TX-22", "TX-36", "TX-64", "TX-68")
-def test_stale_epoch_gets_invalid_producer_epoch_in_old_transactional_requests(subject: Subject) -> None:
+def test_stale_epoch_gets_invalid_producer_epoch_in_old_versions_of_txn_requests(subject: Subject) -> None:
     topic, group, newer = new_topic(subject), Group(subject), bumps_epochs(subject)
     producer = Producer(subject)
     for _ in range(3):

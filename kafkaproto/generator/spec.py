@@ -103,7 +103,7 @@ def load(path: Path) -> Message:
 
 
 def parse(source: Json) -> Message:
-    """Check a message definition, given as JSON, and return it as a `Message`. Raises SpecError if it breaks a rule for definitions."""
+    """Check a message definition, given as parsed JSON, and return it as a `Message`. Raises SpecError if it breaks a rule."""
     check_form(source, "message", "")
     return _Parser(source).message()
 

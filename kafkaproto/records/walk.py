@@ -86,7 +86,7 @@ class Stretch:
     def column(self, b: bytes, at: int) -> bytes:
         """Return one byte of each record of this stretch (consecutive records of the same shape): byte N of the result is from record N.
 
-        b: the decompressed records of the batch.
+        b: the decompressed records of the batch. at: the index of the byte in each record.
         """
         stride = self.shape.stride
         return b[self.pos + at : self.pos + self.count * stride : stride]

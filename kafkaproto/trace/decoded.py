@@ -1,6 +1,7 @@
 """Decoding of a recorded request and its response, as far as possible.
 
-If a part cannot be decoded, the other parts are decoded nevertheless, and the error is stored.
+If the request's body or the response cannot be decoded, the other one is decoded nevertheless, and the first error is stored. If the header of the
+request cannot be decoded, neither is decoded.
 """
 
 from __future__ import annotations
