@@ -376,7 +376,7 @@ def test_transactional_batches_without_a_transaction_are_rejected(subject: Subje
         assert (summary(partition_response), partition_response.error_message) == ((53, -1, -1, -1), None)
     request.transactional_id = "tx"
     # A new topic of transactions has no leader for a moment, which is NOT_ENOUGH_REPLICAS (19) for a batch that the broker has to verify.
-    verified = "the leader can verify that the batch belongs to a transaction"
+    verified = "the leader can verify whether the batch belongs to a transaction"
     wait_until(subject, lambda: produced(subject.ask(topic.connect(), request, 11)).error_code != 19, verified)
     partition_responses = [produced(subject.ask(topic.connect(), request, version)) for version in (9, 11)]
     assert all(summary(partition_response)[1:] == (-1, -1, -1) for partition_response in partition_responses)
