@@ -180,10 +180,10 @@ class Transactions(Protocol):
         ...
 
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
-        """Return this broker's transaction coordinator, and create the transaction topic for this transactional id if the topic is missing.
+        """Return this broker's transaction coordinator, which itself rejects transactional ids that another broker coordinates.
 
-        The coordinator itself rejects ids that another broker coordinates. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if the topic cannot be
-        created.
+        With the profile `test`, a missing transaction topic is created first. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails. With
+        the profile `kafka`, the topic is not created.
         """
         ...
 

@@ -81,7 +81,7 @@ class ClassicMembers:
         """Check that the group is not full, and that the member offers a protocol that all members of the classic protocol support.
 
         Raises KafkaError GROUP_MAX_SIZE_REACHED (81) if a new member finds the group full, INCONSISTENT_GROUP_PROTOCOL (23) if there is no such
-        protocol.
+        protocol or the protocol type is not "consumer".
         """
         is_known = request.member_id in group.members
         if not is_known and len(group.members) >= self._transitions.settings.max_size:

@@ -30,7 +30,7 @@ class _Followed:
 
     replicated: their state up to the last change that was applied. queued: all later changes, in order. limit: the length of the queue at which the
     replicated changes are applied, even if no request reads the state. Changes that are not replicated by then stay in the queue, and the limit
-    becomes twice their number, so that the time for adding a change does not grow with the length of the queue.
+    becomes twice their number, at least MAX_QUEUED, so that the time for adding a change does not grow with the length of the queue.
     """
 
     replicated: Loaded = field(default_factory=empty)

@@ -28,7 +28,7 @@ class MemberSubscription(NamedTuple):
 
 
 class AssignmentFailed(Exception):
-    """Raised if an assignor fails for a group for which Kafka's fails before 4.0. The text is that of Kafka's `PartitionAssignorException`."""
+    """Raised if the assignor fails for a group, as Kafka's does before 4.0. The text is that of Kafka's `PartitionAssignorException`."""
 
 
 def topic_order(topic_ids: Collection[bytes], table: int = SMALLEST_TABLE) -> list[bytes]:

@@ -13,7 +13,8 @@ UNKNOWN_GROUP = "Dead"
 ALWAYS = -1
 """The `created_at` of a group that every request sees, such as a group loaded from `__consumer_offsets`.
 
-Otherwise `created_at` is the log end offset of the group's partition at its creation: requests see the group when the high watermark is above it.
+Otherwise `created_at` is the log end offset of the group's partition at its creation: requests that only read see the group when the high watermark
+is above it.
 """
 
 Protocols = tuple[tuple[str, bytes], ...]

@@ -258,7 +258,7 @@ class ProducerStates:
         """Remove producers that have been idle for `expiration_ms` (producer.id.expiration.ms), unless they have an open transaction (TX-63).
 
         As in Kafka, idle time counts from the timestamp in the producer's last batch or marker. A client may have set this timestamp. Also removes
-        verifications of transactions that began `expiration_ms` ago or earlier.
+        verifications of transactions if the verification began at least `expiration_ms` ago.
         """
         idle = [
             producer_id

@@ -1,6 +1,6 @@
 """One replica's log: its batches in the shared store, its offsets, leader epochs and producers.
 
-Only the methods of `ReplicaLog` change the log start and log end offset. The partition sets the high watermark (`commit`). The log itself lowers the
+Only `ReplicaLog` and recovery change the log start and log end offset. The partition sets the high watermark (`commit`). The log itself lowers the
 high watermark to the log end after a truncation, and raises it to the log start after the log start was raised, if necessary. A rejected append
 changes nothing. Corresponds to `UnifiedLog` and `LocalLog` in Kafka. This module does not depend on leadership, the ISR, wire messages or the clock:
 the events that a log publishes have the time of the request or timer that is being handled.
@@ -331,7 +331,7 @@ class ReplicaLog:
             self._learn(placed)
 
     def _learn(self, placed: Placed) -> None:
-        """Update the state of the producer that wrote the batch `placed`, which was just added to the log."""
+        """Update the state of the producer that wrote the batch `placed`, which is in the log."""
         position, header, base_offset, _ = placed
         if not header.is_control:
             self.producers.update(header, base_offset)

@@ -114,7 +114,7 @@ class _Extent:
         """Do nothing: the segment's file is closed and freed once no object refers to it."""
 
     def close(self) -> None:
-        """Delete the bytes of the segment, because they do not outlive the process. `NamedSegment` overrides this method to keep its file."""
+        """Drop the segment (`drop`), because its bytes do not outlive the process. `NamedSegment` overrides this method to keep its file."""
         self.drop()
 
 

@@ -124,7 +124,7 @@ class Connection:
         self._work(now_ms)
 
     def _work(self, now_ms: int) -> None:
-        """Handle the whole frames that were received, one at a time, until a request must wait. Then pause or resume reading from the socket."""
+        """Handle received frames, one at a time, until a request must wait or the turn ends. Then pause or resume reading from the socket."""
         if self._working or self.closed:
             return
         self._working = True

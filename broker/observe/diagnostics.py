@@ -43,8 +43,8 @@ When there are more pairs, the oldest pair is forgotten. A forgotten pair can be
 SEARCHES, SEARCHED_MS = 3, 2000
 """If a client sends 3 FindCoordinator requests for one unknown group within 2000 ms, the broker checks 2000 ms later whether the group exists.
 
-If the group still does not exist, the broker logs the client, unless the client has read records or tried to join, or the broker knows no reason why
-the group is missing.
+If the group still does not exist, the broker logs the client, unless the client has sent a request to read or join (`READS_OR_JOINS`), or the broker
+knows no reason why the group is missing.
 """
 LONGEST_NAME = 100
 """The maximum number of characters of a client id, group id or transactional id in a log line; longer ids are shortened."""

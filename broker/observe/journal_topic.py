@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 DEFAULT_TOPIC = "__journal"
 VERSION = 1
 EVERY_MS = 100
-"""The time in milliseconds for which journal entries are collected; they are then appended to the journal topic as one batch."""
+"""The time in milliseconds for which journal entries are collected before they are appended together to the journal topic."""
 MOST_WAITING = 10_000
 """The maximum number of journal entries that wait to be appended to the topic; further entries are counted and dropped."""
 BATCH_BYTES = 256 * 1024

@@ -19,7 +19,7 @@ class MetricSeen(NamedTuple):
     """One data point of a metric that a client pushed.
 
     name: the metric's name. kind: "gauge", "sum", "histogram", "exponential histogram" or "summary". value: the number of a gauge or sum; None for
-    other kinds. delta: True if the value counts from the previous push, False if it counts from the client's start, and False for gauges. attributes:
+    other kinds. delta: whether the data point counts from the previous push, not from the client's start; False for gauges. attributes:
     maps the names of the data point's attributes to their values; attributes whose values are not strings are left out.
     """
 

@@ -172,8 +172,8 @@ class Entries:
     """Collects trace entries in order, and encodes many of them at once.
 
     sink: a function that receives the encoded entries, joined into one byte string, and their number. together: how many entries to collect before
-    encoding them. With `together` above 1, an entry about changed offsets does not start the encoding: the next entry about a request does, or
-    `flush`.
+    encoding them. With `together` above 1, an entry about changed offsets never starts the encoding, even if enough entries are collected:
+    the next entry about a request does, or `flush`.
     """
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:

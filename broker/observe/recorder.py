@@ -181,7 +181,7 @@ class Recorder(Observer):
         self._done(traced, 0)
 
     def _done(self, traced: Traced, sent_ns: int) -> None:
-        """Add a finished request and its response to the trace. traced: both. sent_ns: time of sending (monotonic clock), 0 for never."""
+        """Add a finished request and its response to the trace. sent_ns: when it was sent, on the monotonic clock; 0 if it was not."""
         if traced.recorder is not self:
             return  # the request began under another recorder, which has ended
         traced.sent_ns = sent_ns

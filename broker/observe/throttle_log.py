@@ -21,9 +21,9 @@ logger = logging.getLogger("kafkaproto.quota")
 
 EVERY_MS = 1000
 REMEMBERED = 1000
-"""The maximum number of quota entities and forced-throttle rules for which the time of the last log line is remembered.
+"""The number of remembered quota entities and forced-throttle rules at which old ones are forgotten, at the next log line.
 
-If there are more, those without a log line in the last second are forgotten.
+The time of the last log line is remembered for each. Those without a line in the last second are old, so there may be more than this number.
 """
 
 

@@ -147,7 +147,7 @@ class _Damage(Exception):
 
 
 class _Files:
-    """The segment files of a partition that is being recovered, together its store. verify: whether to verify the checksum of each batch."""
+    """The segment files of a partition that is being recovered, and its store. verify: whether to verify the checksum of each batch."""
 
     def __init__(self, store: Store, folder: SegmentFolder, segments: list[NamedSegment], verify: bool) -> None:
         self.segments = segments

@@ -269,7 +269,7 @@ def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
 
 
 def _whole(part: FileRange) -> bytes:
-    """Return all bytes of a range of a log file. Raises ConnectionError if the file ends before the range: the response would be incomplete."""
+    """Return all bytes of a range of a log file. Raises ConnectionError if the file has fewer bytes: the response would be incomplete."""
     data = part.read()
     if len(data) != len(part):
         raise ConnectionError(

@@ -78,7 +78,7 @@ class Server(Observer):
         return f"<Server {where}>" if self._open else f"<Server stopped, was at {where}>"
 
     async def start(self) -> None:
-        """Bind every listener, then accept clients. Raises ConfigError if an address cannot be bound or a requested trace not written."""
+        """Bind every listener, then accept clients. Raises ConfigError if an address cannot be bound or the trace cannot be written."""
         try:
             for node in self.cluster.nodes:
                 await self._bind_all(node)
