@@ -388,7 +388,9 @@ def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[li
     bytes left in the message, and struct.error if the numbers extend beyond the buffer.
     """
     if count > n - p:
-        raise Malformed(f"an array of {count} numbers is announced, but only {n - p} bytes are left")
+        raise Malformed(
+            f"the array at byte {p} must fit into the message, but has {count} numbers, and only {n - p} bytes are left"
+        )
     return list(struct.unpack_from(f">{count}{fmt}", b, p)), p + count * layout(fmt).size
 
 

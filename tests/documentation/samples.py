@@ -93,11 +93,14 @@ KINDS = {
 
 
 def unclear(kind: str) -> set[str]:
-    """Return the texts of a kind that were unclear to both readers in their latest rating."""
-    latest = {
-        text["text"]: any(text["clear"]) for sample in _kept() if sample["kind"] == kind for text in sample["texts"]
+    """Return the texts of the kept samples of a kind that were unclear to both readers."""
+    return {
+        text["text"]
+        for sample in _kept()
+        if sample["kind"] == kind
+        for text in sample["texts"]
+        if not any(text["clear"])
     }
-    return {text for text, is_clear in latest.items() if not is_clear}
 
 
 def clear_helps() -> list[tuple[str, str]]:

@@ -199,7 +199,7 @@ def test_command_that_draws_help_texts_can_omit_or_include_texts_rated_as_clear(
 
 
 @pytest.mark.parametrize("kind", samples.KINDS)
-def test_repository_contains_no_text_that_both_readers_last_rated_as_unclear(kind: str) -> None:
+def test_repository_contains_no_text_that_both_readers_have_rated_as_unclear(kind: str) -> None:
     unclear = samples.unclear(kind) - samples.of_kafka()
     assert [(path, text) for path, text in samples.KINDS[kind].texts() if text in unclear] == []
 

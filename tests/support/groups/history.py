@@ -53,7 +53,9 @@ class History:
                 self._release(member, event["partitions"])
             case "lost":
                 self._release(member, event["partitions"])
-                self.lost += [(member, (topic, index)) for topic, index in event["partitions"]]
+                for topic, index in event["partitions"]:
+                    self.lost.append((member, (topic, index)))
+                    self._last_owners.pop((topic, index), None)
             case "records":
                 self._report(member, event["records"])
             case "committed":
@@ -79,7 +81,7 @@ class History:
             owner = self.owners.get(partition)
             if owner is not None:
                 self._fault(f"{topic}-{index} was assigned to {member} while {owner} owned it")
-            if self._last_owners.get(partition) == member and (member, partition) not in self.lost:
+            if self._last_owners.get(partition) == member:
                 self.returned.append((member, partition))
             last = self._last_owners.get(partition), self.next_offsets.get(partition)
             if partition in kept and last != (member, kept[partition]):
