@@ -265,6 +265,8 @@ def publish_journal(cluster: Publishing, events: Events, name: str) -> JournalTo
     try:
         journal_topic = JournalTopic(cluster, name)
     except KafkaError as error:
-        raise ConfigError(f"the topic for the journal, {name!r}, cannot be created: {error.message}") from None
+        raise ConfigError(
+            f"cannot create the topic {name!r}, to which the journal is written: {error.message}"
+        ) from None
     events.attach(journal_topic)
     return journal_topic

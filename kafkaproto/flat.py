@@ -34,8 +34,6 @@ MAX_STRING_BYTES = 0x7FFF
 
 REPLACE = "kafkaproto.replace"
 """The name under which `replace_as_java_does` is registered as a codec error handler."""
-
-
 HALF_OF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
@@ -388,9 +386,7 @@ def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[li
     bytes left in the message, and struct.error if the numbers extend beyond the buffer.
     """
     if count > n - p:
-        raise Malformed(
-            f"the array at byte {p} must fit into the message, but has {count} numbers, and only {n - p} bytes are left"
-        )
+        raise Malformed(f"the array at byte {p} has {count} numbers, but only {n - p} bytes are left in the message")
     return list(struct.unpack_from(f">{count}{fmt}", b, p)), p + count * layout(fmt).size
 
 

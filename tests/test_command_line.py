@@ -260,7 +260,7 @@ def test_journal_topic_option_creates_the_journal_topic(start: Start, given: tup
 def test_illegal_topic_name_in_option_journal_topic_prints_a_single_error_line() -> None:
     result = _run("--port", "0", "--journal-topic", "a b")
     assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
-    assert "the topic for the journal, 'a b', cannot be created" in result.stderr
+    assert "cannot create the topic 'a b', to which the journal is written" in result.stderr
 
 
 def test_kafkaproto_script_without_a_command_prints_its_usage() -> None:

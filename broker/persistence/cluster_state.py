@@ -159,7 +159,8 @@ class ClusterPersistence:
                 groups_of_broker = cluster.nodes[cluster.coordinator_of(group_id)].groups.groups
             except KafkaError as error:
                 logger.warning(
-                    "group %s: its committed offsets cannot be moved to __consumer_offsets; the next start tries again: %s",
+                    "group %s: its committed offsets stay in the metadata log, because they cannot be written to __consumer_offsets: %s; the next "
+                    "start tries again",
                     group_id,
                     error,
                 )
@@ -168,7 +169,8 @@ class ClusterPersistence:
             if error_code:
                 error_name = ErrorCode(error_code).name
                 logger.warning(
-                    "group %s: its committed offsets cannot be moved to __consumer_offsets; the next start tries again: %s",
+                    "group %s: its committed offsets stay in the metadata log, because they cannot be written to __consumer_offsets: %s; the next "
+                    "start tries again",
                     group_id,
                     error_name,
                 )

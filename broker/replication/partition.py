@@ -236,7 +236,7 @@ class Partition:
         if len(self.isr) < self.effective_min_isr:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{self.topic}-{self.index} has {len(self.isr)} in-sync replicas, but {self.effective_min_isr} are needed.",
+                f"{self.topic}-{self.index} has {len(self.isr)} in-sync replicas; with acks=all, the topic needs {self.effective_min_isr}.",
             )
 
     def appended(self, now_ms: int) -> None:

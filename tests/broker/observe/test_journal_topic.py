@@ -334,7 +334,7 @@ def test_journal_topic_does_not_exist_unless_enabled() -> None:
 
 
 def test_illegal_journal_topic_name_is_rejected() -> None:
-    with pytest.raises(ConfigError, match="the topic for the journal, 'a b', cannot be created"):
+    with pytest.raises(ConfigError, match="cannot create the topic 'a b', to which the journal is written"):
         VirtualCluster(journal_topic="a b")
 
 

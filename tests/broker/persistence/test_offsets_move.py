@@ -83,7 +83,7 @@ def test_committed_offsets_stay_in_metadata_log_if_offsets_topic_cannot_be_creat
 ) -> None:
     processes.crash()
     impossible = Processes(tmp_path, config={"offsets.topic.replication.factor": "3"})
-    assert [r.getMessage() for r in caplog.records if "cannot be moved to __consumer_offsets" in r.getMessage()]
+    assert [r.getMessage() for r in caplog.records if "cannot be written to __consumer_offsets" in r.getMessage()]
     impossible.crash_and_restart()
     impossible.crash()
     after = processes.restart()
