@@ -7,7 +7,7 @@ This module does not depend on Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from kafkaproto.partitioner import java_hash_bits
@@ -47,6 +47,17 @@ def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = 
     while len(added) * 4 > table * 3:
         table *= 2
     return sorted(added, key=lambda item: _bucket(bits(item), table))
+
+
+def properties_order(texts: Collection[str]) -> list[str]:
+    """Return distinct strings in the order of the keys of a Java `Properties` object that was filled from another map with `putAll`.
+
+    `putAll` enlarges the table before it adds anything, so that it may have more buckets than a table filled one by one.
+    """
+    table, needed = SMALLEST_TABLE, 1 << (len(texts) + len(texts) // 2).bit_length()
+    while needed * 4 > table * 3:
+        table *= 2
+    return hash_order(texts, table)
 
 
 def timeline_order(items: Iterable[Item], bits: Callable[[Item], int], most: int = 0) -> list[Item]:

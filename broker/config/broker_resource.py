@@ -119,7 +119,7 @@ class BrokerResource:
             key_stores,
             kind="HashSet",
         )
-        for name, setting in sorted(settings.items(), key=lambda item: not item[1].only_dynamic):
+        for name, setting in sorted(settings.items(), key=lambda item: item[1].place):
             # Kafka names the setting without the prefix of a listener.
             base = setting.fallbacks[0] if name.startswith(LISTENER_PREFIX) and setting.fallbacks else name
             check_value(setting._replace(name=base), own[name], config.strict_kip)

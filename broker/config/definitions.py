@@ -37,7 +37,9 @@ class Setting(NamedTuple):
     distinct: whether repeated items of a list are removed, as in Kafka 4.0 and later (KIP-1161).
 
     mode: "r" if the setting is fixed at start, "b" if it can be changed at run time for one broker, "c" if it can be changed at run time for one
-    broker or all brokers. internal: whether DescribeConfigs returns it only if it is set. fallbacks: the broker settings to use, in order, if this
+    broker or all brokers. place: a number that orders the settings as Kafka checks the values of a change; infinite if it never checks this one.
+
+    internal: whether DescribeConfigs returns it only if it is set. fallbacks: the broker settings to use, in order, if this
     one is not set. only_dynamic: whether only AlterConfigs can set it, while a value given at start is ignored (R-12). per_listener: whether
     `listener.name.<listener>.<name>` sets it for one listener.
 
@@ -60,6 +62,7 @@ class Setting(NamedTuple):
     items: tuple[str, str] | None = None
     distinct: bool = False
     mode: str = "r"
+    place: float = math.inf
     internal: bool = False
     fallbacks: tuple[str, ...] = ()
     only_dynamic: bool = False
@@ -177,7 +180,8 @@ def _read(table: str) -> Iterator[tuple[str, Setting]]:
     text = (Path(__file__).parent / "tables" / f"kafka-{table}.tsv").read_text()
     ranges: dict[tuple[str, str], dict[str, Any]] = {}
     for line in text.splitlines()[2:]:
-        of, name, kind, default, allowed, mode, *fallbacks = line.split("\t")
+        of, name, kind, default, allowed, mode, *rest = line.split("\t")
+        place, fallbacks = (*rest, "", "")[:2]
         if of == "broker":
             allowed = DIFFERENT_RANGES.get(name, allowed)
         key = (kind, allowed)
@@ -194,9 +198,10 @@ def _read(table: str) -> Iterator[tuple[str, Setting]]:
                 None if default_text is None else value_of(kind, default_text),
                 default_text,
                 mode=mode[0],
+                place=int(place) if place else math.inf,
                 fixed_here=name in FIXED_AT_START,
                 internal=mode.endswith("i"),
-                fallbacks=tuple(fallbacks[0].split(",")) if fallbacks else (),
+                fallbacks=tuple(fallbacks.split(",")) if fallbacks else (),
                 only_dynamic=of == "dynamic",
                 per_listener=name in _PER_LISTENER,
                 acts=name in ACTING[of],

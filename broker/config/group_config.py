@@ -13,6 +13,14 @@ from kafkaproto.broker.config.definitions import Setting
 from kafkaproto.broker.config.values import ConfigError, parse
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import properties_order
+
+_LIMITED = (
+    *("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms", "share.heartbeat.interval.ms"),
+    *("share.session.timeout.ms", "share.record.lock.duration.ms", "streams.heartbeat.interval.ms"),
+    *("streams.session.timeout.ms", "streams.num.standby.replicas"),
+)
+"""The settings of a group that must be within limits of the broker, in the order in which Kafka compares them (`GroupConfig.validateValues`)."""
 
 
 class GroupResource:
@@ -43,20 +51,19 @@ class GroupResource:
     def check(self, own: Mapping[str, str]) -> None:
         """Check all settings that a group would have after a change. own: maps the names of these settings to their text.
 
-        Raises KafkaError INVALID_REQUEST (42) for the empty group id. Raises ConfigError for an unknown name, an invalid value, a value outside the
-        broker's limits, or a session timeout that is too short.
+        Raises KafkaError INVALID_REQUEST (42) for the empty group id. Raises ConfigError for the first failed check, in Kafka's order: an unknown
+        name, an invalid value, a value outside the broker's limits, a session timeout that is too short.
         """
         if not self._group_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         config = self._cluster.config
         known = config.definitions.group
-        for name in own:
+        for name in properties_order(own):
             if name not in known:
                 raise ConfigError(f"Unknown group config name: {name}")
-        for name in known:
-            if name in own:
-                check_value(known[name], own[name])
-        for name in own:
+        for name in sorted(own, key=lambda name: known[name].place):
+            check_value(known[name], own[name])
+        for name in (name for name in _LIMITED if name in own):
             kind, _, rest = name.partition(".")
             value = config.group_value(self._broker_id, own, name)
             for limit, too_far in (("min", operator.lt), ("max", operator.gt)):

@@ -14,19 +14,6 @@ from kafkaproto.broker.config.java_text import java_items, java_trim
 from kafkaproto.broker.config.values import ConfigError, as_text, parse
 from kafkaproto.hash_order import hash_order, scala_order
 
-_CHECKED = (
-    *("segment.bytes", "segment.ms", "segment.jitter.ms", "segment.index.bytes", "flush.messages", "flush.ms"),
-    *("retention.bytes", "retention.ms", "max.message.bytes", "index.interval.bytes", "delete.retention.ms"),
-    *("min.compaction.lag.ms", "max.compaction.lag.ms", "file.delete.delay.ms", "min.cleanable.dirty.ratio"),
-    *("cleanup.policy", "unclean.leader.election.enable", "min.insync.replicas", "compression.type"),
-    *("compression.gzip.level", "compression.lz4.level", "compression.zstd.level", "preallocate"),
-    *("message.format.version", "message.timestamp.type", "message.timestamp.difference.max.ms"),
-    *("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "leader.replication.throttled.replicas"),
-    *("follower.replication.throttled.replicas", "message.downconversion.enable", "remote.storage.enable"),
-    *("local.retention.ms", "local.retention.bytes", "remote.log.copy.disable", "remote.log.delete.on.disable"),
-    "internal.segment.bytes",
-)
-"""The settings of a topic in the order in which Kafka checks their values (`LogConfig.CONFIG`)."""
 SMALL_SET = 4
 _OFFSET_RESET = "share.auto.offset.reset"
 _LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
@@ -42,7 +29,7 @@ def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: 
     for name in hash_order(overrides):
         if name not in known:
             return f"Unknown topic config name: {name}"
-    for name in sorted(overrides, key=_CHECKED.index):
+    for name in sorted(overrides, key=lambda name: known[name].place):
         try:
             parse(known[name]._replace(refusal=None), overrides[name], config.strict_kip)
         except ConfigError:

@@ -25,6 +25,18 @@ NOT_DYNAMIC = "Cannot update these configs dynamically: "
 NOT_OF_ALL = "Cannot update these configs at default cluster level, broker id must be specified: "
 RETENTION, LOCAL_RETENTION = "log.retention.ms", "log.local.retention.ms"
 BUFFER, THREADS = "log.cleaner.dedupe.buffer.size", "log.cleaner.threads"
+INVALID_VALUES = [
+    ("leader.replication.throttled.rate", "-1"),
+    ("follower.replication.throttled.rate", "x"),
+    ("min.insync.replicas", "0"),
+    ("message.max.bytes", "-1"),
+    ("num.io.threads", "0"),
+    ("log.segment.bytes", "x"),
+    ("log.retention.ms", "x"),
+    (THREADS, "x"),
+    ("log.retention.bytes", "x"),
+]
+"""Dynamic settings in the order in which Kafka 3.9 and 4.2 check them, each with an invalid value."""
 Error = tuple[int, str | None]
 VALID: Error = (0, None)
 
@@ -241,6 +253,27 @@ def test_min_insync_replicas_of_a_broker_cannot_be_changed_while_elr_is_enabled(
     if operation == SET:
         below = "Invalid value 0 for configuration min.insync.replicas: Value must be at least 1"
         assert checked(subject, broker, min_insync_replicas="0") == (INVALID_REQUEST, below)
+
+
+@pytest.mark.rule("CF-19")
+@EITHER
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_error_for_several_invalid_values_names_the_first_in_the_order_of_kafka(
+    subject: Subject, broker: str, is_reversed: bool
+) -> None:
+    """The order of the settings in the request has no influence. is_reversed: whether the request has them in the opposite order.
+
+    The test first makes all settings invalid, and then removes the setting that the error names, until no invalid setting is left.
+    """
+    invalid_values = [*INVALID_VALUES] if not is_reversed else [*reversed(INVALID_VALUES)]
+    named = []
+    while invalid_values:
+        code, message = altered(subject, broker, *((name, SET, value) for name, value in invalid_values))
+        [name] = [name for name, _ in invalid_values if f" for configuration {name}: " in (message or "")]
+        assert code == INVALID_REQUEST
+        named.append(name)
+        invalid_values = [change for change in invalid_values if change[0] != name]
+    assert named == [name for name, _ in INVALID_VALUES]
 
 
 @pytest.mark.rule("CF-19")

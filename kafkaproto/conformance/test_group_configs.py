@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kafkaproto.conformance.scene import wait_until
@@ -41,6 +43,23 @@ DEFAULTS = {
     STANDBY: "0",
 }
 """The default values of the settings of a group in Kafka 4.2."""
+_UNKNOWN = ["nope", "a", "b"]
+_CONSUMER_AND_SHARE = [name for name in DEFAULTS if not name.startswith("streams")]
+_STREAMS = [
+    "streams.session.timeout.ms",
+    "streams.heartbeat.interval.ms",
+    STANDBY,
+    "streams.initial.rebalance.delay.ms",
+]
+UNPARSABLE = [(name, "x") for name in (*_UNKNOWN, *_CONSUMER_AND_SHARE, *_STREAMS)]
+"""Unknown settings of a group and settings with invalid values, in the order in which Kafka 4.2 checks them."""
+BEYOND_LIMITS = [
+    *((name, "1") for name in (HEARTBEAT, SESSION, "share.heartbeat.interval.ms", "share.session.timeout.ms")),
+    ("share.record.lock.duration.ms", "1000"),
+    *((name, "1") for name in ("streams.heartbeat.interval.ms", "streams.session.timeout.ms")),
+    (STANDBY, "100"),
+]
+"""Settings of a group in the order in which Kafka 4.2 compares them with the broker's limits, each with a value beyond them."""
 Change = tuple[str, int, str | None]
 
 
@@ -99,6 +118,31 @@ def test_groups_have_no_settings_before_kafka_4_0(subject: Subject) -> None:
 def test_describe_configs_of_a_group_that_does_not_exist_returns_the_defaults(subject: Subject) -> None:
     expected = {name: (value, DEFAULT) for name, value in DEFAULTS.items()}
     assert described(subject, subject.new_name("g")) == expected
+
+
+@pytest.mark.releases(first="4.2")
+@pytest.mark.rule("CF-14")
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_error_for_several_invalid_settings_of_a_group_names_the_first_in_the_order_of_kafka(
+    subject: Subject, is_reversed: bool
+) -> None:
+    """The order of the settings in the request has no influence. is_reversed: whether the request has them in the opposite order.
+
+    The test first makes all settings invalid, and then removes the setting that the error names, until no invalid setting is left.
+    """
+    for invalid_settings in (UNPARSABLE, BEYOND_LIMITS):
+        changes = [(name, SET, value) for name, value in invalid_settings]
+        changes = changes[::-1] if is_reversed else changes
+        named = []
+        while changes:
+            code, message = alter(subject, subject.new_name("g"), *changes)
+            [name] = [
+                name for name, _, _ in changes if re.search(rf"(^|name: |configuration ){name}\b(?!\.)", message or "")
+            ]
+            assert code == INVALID_CONFIG
+            named.append(name)
+            changes = [change for change in changes if change[0] != name]
+        assert named == [name for name, _ in invalid_settings]
 
 
 @pytest.mark.releases(first="4.0")

@@ -36,6 +36,7 @@ class Row(NamedTuple):
     default: str | None
     allowed: str
     mode: str
+    place: str = ""
     fallbacks: str = ""
 
 

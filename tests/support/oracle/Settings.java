@@ -6,7 +6,8 @@ import org.apache.kafka.common.config.ConfigDef.ConfigKey;
 import org.apache.kafka.server.config.ServerTopicConfigSynonyms;
 
 // Prints the settings that a Kafka release defines, one per line and tab-separated:
-// table, name, type, default, validator, mode, broker settings whose values apply where this one is not set.
+// table, name, type, default, validator, mode, place in the order of the checks, broker settings whose values apply where this one is not set.
+// The place is empty for a broker setting that cannot be changed at run time.
 // A missing default is "(required)", a default of null is "(null)", no validator is "(any)".
 // Modes: r read-only, b dynamic for one broker, c dynamic for one broker or all; i at the end: internal.
 // Works with the jars of 3.9 and 4.x: members that are public in only one of them are called by reflection.
@@ -41,15 +42,17 @@ public class Settings {
         return found;
     }
 
-    static void print(String table, Map<String, ConfigKey> keys, Function<String, Collection<String>> fallbacks) {
+    static void print(String table, Map<String, ConfigKey> keys, Set<String> checked, Function<String, Collection<String>> fallbacks) {
+        var order = new ArrayList<>(checked);
         for (ConfigKey key : new TreeMap<>(keys).values()) {
             String defaultText = !key.hasDefault() ? "(required)"
                 : key.defaultValue == null ? "(null)" : ConfigDef.convertToString(key.defaultValue, key.type);
             String mode = !table.equals("broker") ? "c"
                 : perBroker.contains(key.name) ? "b" : dynamic.contains(key.name) ? "c" : "r";
+            int place = order.indexOf(key.name);
             System.out.println(String.join("\t", table, key.name, key.type.toString(), defaultText,
                 key.validator == null ? "(any)" : key.validator.toString(), mode + (key.internalConfig ? "i" : ""),
-                String.join(",", fallbacks.apply(key.name))));
+                place < 0 ? "" : String.valueOf(place), String.join(",", fallbacks.apply(key.name))));
         }
     }
 
@@ -68,17 +71,18 @@ public class Settings {
         dynamic = names(call(modes, "AllDynamicConfigs"));
         perBroker = names(call(modes, "PerBrokerConfigs"));
         ConfigDef broker = (ConfigDef) call(module("kafka.server.KafkaConfig$"), "configDef");
-        print("broker", broker.configKeys(), Settings::fallbacks);
-        Map<String, ConfigKey> quotas = (Map<String, ConfigKey>) call(module("kafka.server.DynamicConfig$Broker$"), "configKeys");
-        var onlyDynamic = new TreeMap<>(quotas);
+        // Also contains all broker settings that can be changed at run time, in the order in which Kafka checks the values of a change.
+        var changeable = (Map<String, ConfigKey>) call(module("kafka.server.DynamicConfig$Broker$"), "configKeys");
+        print("broker", broker.configKeys(), changeable.keySet(), Settings::fallbacks);
+        var onlyDynamic = new TreeMap<>(changeable);
         onlyDynamic.keySet().removeAll(broker.configKeys().keySet());
-        print("dynamic", onlyDynamic, name -> List.of());
+        print("dynamic", onlyDynamic, changeable.keySet(), name -> List.of());
         var topics = (ConfigDef) callStatic("org.apache.kafka.storage.internals.log.LogConfig", "configDefCopy");
-        print("topic", topics.configKeys(), name ->
+        print("topic", topics.configKeys(), topics.configKeys().keySet(), name ->
             Optional.ofNullable(ServerTopicConfigSynonyms.TOPIC_CONFIG_SYNONYMS.get(name)).map(List::of).orElse(List.of()));
         try {
             var groups = (ConfigDef) callStatic("org.apache.kafka.coordinator.group.GroupConfig", "configDef");
-            print("group", groups.configKeys(), name -> List.of());
+            print("group", groups.configKeys(), groups.configKeys().keySet(), name -> List.of());
         } catch (ClassNotFoundException error) {
             // Groups have settings of their own since 4.0.
         }

@@ -17,6 +17,8 @@ columns, separated by tabs:
 - `mode`: when the value may change: `r`: never, it is fixed when the broker starts; `b`: while the
   broker runs, for one broker at a time; `c`: the same, for one broker or for all of them. An `i`
   after this letter says that the setting is internal: DescribeConfigs returns it only if it is set.
+- `place`: where the value stands in the order in which Kafka checks the values of a change, from 0;
+  `broker` and `dynamic` have one order together. Empty if the value cannot change at run time.
 - `fallbacks`: broker settings that replace this one if it is not set; the first of them that is set
   applies
 """
@@ -33,7 +35,7 @@ from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, kafka_jars
 
 PROGRAM = Path(__file__).with_name("Settings.java")
 TABLES = Path(__file__).resolve().parents[3] / "broker" / "config" / "tables"
-COLUMNS = ("table", "name", "type", "default", "range", "mode", "fallbacks")
+COLUMNS = ("table", "name", "type", "default", "range", "mode", "place", "fallbacks")
 
 _INTERVAL = re.compile(r"\[(-?[\d.]*?),?\.\.\.,?(-?[\d.]*)\]")
 _VALUES = re.compile(r"(\(case insensitive\) )?\[(.*)\]")
@@ -73,10 +75,12 @@ def table(version: str) -> str:
         "\t".join(COLUMNS),
     ]
     for line in output.splitlines():
-        kind, name, type_name, default, validator, mode, fallbacks = line.split("\t")
+        kind, name, type_name, default, validator, mode, place, fallbacks = line.split("\t")
         default = default.replace("(required)", "(null)")
         lines.append(
-            "\t".join((kind, name, type_name.lower(), default, range_of(validator), mode, fallbacks)).rstrip("\t")
+            "\t".join((kind, name, type_name.lower(), default, range_of(validator), mode, place, fallbacks)).rstrip(
+                "\t"
+            )
         )
     return "\n".join(lines) + "\n"
 
