@@ -1,4 +1,4 @@
-"""The order of strings and topic ids in hash tables, compared with orders that Scala 2.13.15 and Kafka 4.2.0 printed."""
+"""The order of strings and topic ids in hash tables, compared with orders that Java 17, Scala 2.13.15 and Kafka 4.2.0 printed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from kafkaproto.hash_order import scala_order, timeline_order, uuid_hash_bits, uuid_order
+from kafkaproto.hash_order import properties_order, scala_order, timeline_order, uuid_hash_bits, uuid_order
 from kafkaproto.partitioner import java_hash_bits
 
 ORDERS = [
@@ -28,6 +28,20 @@ def test_strings_are_sorted_in_the_iteration_order_of_an_immutable_scala_hash_ma
 def test_strings_with_equal_scala_hashes_are_sorted_in_the_order_of_the_input() -> None:
     assert scala_order(["Aa", "BB"]) == ["Aa", "BB"]
     assert scala_order(["BB", "Aa", "BB"]) == ["BB", "Aa"]
+
+
+PROPERTIES_ORDERS = [
+    "nyjtjwozq kmj aqmjmxii: aqmjmxii kmj nyjtjwozq",
+    "wpbcetoumv bs ccffajaj dpxru nwjsyhburvc gnv: nwjsyhburvc ccffajaj gnv bs wpbcetoumv dpxru",
+    "ovqniduhcgrg dhzpqsbw ruqbrew swlt dnebrqkzgbg zuqbk nxmkzmevxrey zce uqscyblfh wxkodjqyctc la nfy: "
+    "nfy ruqbrew wxkodjqyctc uqscyblfh ovqniduhcgrg swlt zce zuqbk nxmkzmevxrey la dnebrqkzgbg dhzpqsbw",
+]
+
+
+@pytest.mark.parametrize("order", PROPERTIES_ORDERS)
+def test_strings_are_sorted_in_the_key_order_of_java_properties_that_were_filled_at_once(order: str) -> None:
+    added, printed = (names.split() for names in order.split(": "))
+    assert properties_order(added) == printed
 
 
 TIMELINE_ORDERS = [
