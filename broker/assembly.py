@@ -240,8 +240,8 @@ def attach_observers(
 
     journal: the list of the cluster's requests and events, which tests read. If the journal keeps details of requests (`DetailedJournal`), the
     observer that logs each connection and request (`RequestLog`) is attached, too. release_name: the emulated Kafka release, for log messages about
-    refused clients. timers: schedule checks that log their result. For example, after a client has searched for the coordinator of a group that does
-    not exist, such a check logs the client if the group does not exist some time later either.
+    refused clients. timers: schedule delayed checks of clients. For example, if a client searches several times for the coordinator of a group that
+    does not exist, a check two seconds later may log the client, if the group still does not exist.
     """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):

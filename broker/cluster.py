@@ -290,7 +290,7 @@ class Cluster:
         """Return the id of the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
 
         Creates the topic on first use. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader.
-        partition_count: groups are placed only in this many partitions of the topic, from partition 0 on; 0 for all partitions.
+        partition_count: how many partitions of the topic store groups, from partition 0 on; 0 for all partitions.
         """
         return coordinator_of(group_id, OFFSETS_TOPIC, self.controller, partition_count)
 

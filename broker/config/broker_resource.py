@@ -36,24 +36,24 @@ class RegisteredBroker(Protocol):
 
 
 class BrokersImage(Protocol):
-    """Interface of the metadata of a cluster: gives its brokers by id."""
+    """Interface of a cluster's metadata, with the brokers of the cluster by id."""
 
     @property
     def brokers(self) -> Mapping[int, RegisteredBroker]: ...
 
 
 class BrokersController(Protocol):
-    """Interface of the controller: the attributes and methods that a change of broker settings uses."""
+    """Interface of the controller, with the attributes and methods that `BrokerResource` uses to change broker settings."""
 
     @property
     def image(self) -> BrokersImage: ...
 
     def forget_eligible(self) -> None:
-        """Remove the eligible leader replicas of all partitions."""
+        """Clear the lists of eligible leader replicas (KIP-966) of all partitions."""
 
 
 class ConfiguredBrokers(Protocol):
-    """Interface of a cluster: the attributes and methods that a change of broker settings uses."""
+    """Interface of a cluster, with the attributes and methods that `BrokerResource` uses to change broker settings."""
 
     @property
     def config(self) -> ClusterConfig: ...
@@ -103,12 +103,15 @@ class BrokerResource:
     def check(self, own: Mapping[str, str]) -> None:
         """Raise ConfigError or KafkaError for the first check that fails.
 
-        own: all settings that are set on this resource after the change.
+        own: all settings that are set on this resource after the change. The checks, in Kafka's order:
 
-        The checks, in Kafka's order: A. no setting is read-only; B. settings of key stores have the prefix of a listener; C. each value is valid;
-        D. a change for all brokers has no setting that only a single broker can have; E. no two settings contradict each other; F. the parts of
-        the broker, such as listeners and thread pools, accept the values; G. `min.insync.replicas` does not change in a way that Kafka forbids
-        while eligible leader replicas are enabled.
+        A. No setting is read-only.
+        B. The name of each setting for a key store begins with the prefix of a listener.
+        C. Each value is valid.
+        D. A change for all brokers contains no setting that can be set only for a single broker.
+        E. No two settings contradict each other.
+        F. The parts of the broker, such as listeners and thread pools, accept the values.
+        G. `min.insync.replicas` does not change in a way that Kafka forbids while eligible leader replicas are enabled.
         """
         config, before = self._cluster.config, self.own
         settings = {name: config.dynamic_setting(name) for name in own}

@@ -52,7 +52,7 @@ class SubscriptionSetting(NamedTuple):
 
 
 class Configured(Protocol):
-    """Interface of a cluster: the attributes and methods that a change of the settings of a group or a client metrics subscription uses."""
+    """Interface of a cluster, with the attributes and methods that `SubscriptionResource` and `GroupResource` use to change settings."""
 
     @property
     def config(self) -> ClusterConfig: ...
@@ -173,7 +173,7 @@ def _interval_ms(text: str, is_typed: bool) -> int:
 def _pattern(text: str) -> tuple[str, re.Pattern[str]]:
     """Return (attribute, compiled pattern) of an item of the setting `match`, such as `client_id=a.*`.
 
-    The pattern has the syntax of Python's regular expressions; Kafka's has that of Java's.
+    The pattern is a regular expression in Python's syntax; Kafka uses Java's syntax.
     """
     name, _, value = text.rstrip("=").partition("=")
     illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {text}")

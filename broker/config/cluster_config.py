@@ -260,10 +260,10 @@ class ClusterConfig:
         return None
 
     def topic_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
-        """Return the typed value of a topic setting: the value in `overrides`, otherwise that of the broker's equivalent setting.
+        """Return the typed value of a topic setting: the value in `overrides`, otherwise the value of the broker's equivalent setting.
 
-        overrides: the settings that the topic sets itself, as text. A topic setting without an equivalent broker setting, or one that the emulated
-        Kafka release does not have, has its default.
+        overrides: the settings that the topic sets itself, as text. The result is the default if the emulated Kafka release does not have the
+        setting, or if the topic does not set it and there is no equivalent broker setting.
         """
         setting = self.definitions.topic.get(name)
         if setting is None:

@@ -37,10 +37,11 @@ class Setting(NamedTuple):
     distinct: whether repeated items of a list are removed, as in Kafka 4.0 and later (KIP-1161).
 
     mode: "r" if the setting is fixed at start, "b" if it can be changed at run time for one broker, "c" if it can be changed at run time for one
-    broker or all brokers. place: a number that orders the settings as Kafka checks the values of a change; infinite if it never checks this one.
+    broker or all brokers. place: the position of the setting in the order in which Kafka checks the values of a change; infinite if Kafka never
+    checks the value of this setting.
 
-    internal: whether DescribeConfigs returns it only if it is set. fallbacks: the broker settings to use, in order, if this
-    one is not set. only_dynamic: whether only AlterConfigs can set it, while a value given at start is ignored (R-12). per_listener: whether
+    internal: whether DescribeConfigs returns the setting only if it is set. fallbacks: the broker settings to use, in order, if this one is not set.
+    only_dynamic: whether only AlterConfigs can set it, while a value given at start is ignored (R-12). per_listener: whether
     `listener.name.<listener>.<name>` sets it for one listener.
 
     acts: whether this broker implements the setting; otherwise its value has no effect. fixed_here: whether Kafka can change it on a running broker

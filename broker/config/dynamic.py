@@ -65,7 +65,7 @@ class TopicConfigs(BrokersController, Protocol):
 
 
 class Configured(ConfiguredBrokers, Protocol):
-    """Interface of a cluster, with the methods that are called to change settings."""
+    """Interface of a cluster, with the attributes and methods that this module uses to change settings."""
 
     @property
     def controller(self) -> TopicConfigs: ...
@@ -255,8 +255,8 @@ def _check_list(resource: Resource, setting: Setting, operation: int) -> None:
 def _edited(operation: int, held: str, text: str) -> str:
     """Return the new text of a list setting after an APPEND or SUBTRACT (`operation`). text: the items to append or subtract.
 
-    held: the text before the operation: the value that is set on the resource itself, or Kafka's default if no value is set. An empty item in `text`
-    is appended like any other; a later check of the new text rejects it.
+    held: the text before the operation. It is the value that is set on the resource itself, or Kafka's default if no value is set. An empty item in
+    `text` is appended like any other item. The new text is checked later, and an empty item is rejected then.
     """
     items = [item for item in java_split(held) if item]
     if operation == Operation.APPEND:

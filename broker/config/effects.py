@@ -11,7 +11,7 @@ from kafkaproto.broker.config.java_text import java_items
 
 
 class Refusal(NamedTuple):
-    """A rule that rejects those values of a setting that need a feature which this broker lacks, such as TLS.
+    """A rule that rejects some values of a setting, because these values need a feature that this broker lacks, such as TLS.
 
     reason: why values are rejected. accepted: the values that this broker supports; not used if `includes` has items. includes: for a list setting,
     the items that each value must contain; the empty list is accepted, too.
@@ -119,7 +119,10 @@ REFUSED: dict[str, Refusal] = {
         "the feature levels that Kafka offers only for tests are not supported", ("false",)
     ),
 }
-"""Maps a setting to the rule (`Refusal`) that rejects those of its values that need a feature which this broker lacks, such as TLS."""
+"""Maps a setting to the rule (`Refusal`) that rejects some of the setting's values.
+
+The rejected values need a feature that this broker lacks, such as TLS.
+"""
 
 
 FIXED_AT_START = frozenset({"listeners", "advertised.listeners", "listener.security.protocol.map"})

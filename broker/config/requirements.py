@@ -38,7 +38,7 @@ def unmet_requirement(get: Get) -> str | None:
 
 
 def local_retention_rejection(get: Get) -> str | None:
-    """Return Kafka's message if `log.local.retention.*` exceeds `log.retention.*` in ms or bytes, otherwise None.
+    """Return Kafka's message if a `log.local.retention.*` setting, in ms or bytes, exceeds the corresponding `log.retention.*`; otherwise None.
 
     get: returns the value of the broker setting with a given name.
     """
