@@ -31,9 +31,9 @@ MEMBER_ID_BYTES = 16
 class Changes(NamedTuple):
     """The changes that a request made to a member.
 
-    has_other_names: whether the topic names that the member subscribes to changed. regex_before: the previous regular expression; None if it is
-    unchanged. has_new_instance: whether the member has an instance id that no member had before. is_new: whether the request added the member to the
-    group.
+    has_other_names: whether the member now subscribes to other topic names than before. regex_before: the regular expression before the request; None
+    if it is unchanged. has_new_instance: whether the member has an instance id that no member had before. is_new: whether the request added the
+    member to the group.
     """
 
     has_other_names: bool
@@ -57,8 +57,13 @@ class Membership:
     def find_leaving(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> ConsumerMember:
         """Return the member that leaves the group, for good or temporarily (GN-31).
 
-        Raises KafkaError UNKNOWN_MEMBER_ID (25) if the group has no member with the member id or instance id in the request. If that member is in
-        `group.fenced`, the error is FENCED_MEMBER_EPOCH (110) instead. Raises FENCED_INSTANCE_ID (82) if another member has the instance id.
+        Raises KafkaError:
+
+        - UNKNOWN_MEMBER_ID (25) if no member has the instance id in the request, or if the request has no instance id and no member has its member
+          id;
+        - FENCED_MEMBER_EPOCH (110) instead, if `group.fenced` contains the id of the removed member that had the instance id or, without a removed
+          member, the request's member id;
+        - FENCED_INSTANCE_ID (82) if a member with another member id has the instance id.
         """
         if request.instance_id is not None:
             holder = _holder(group, request.instance_id)
@@ -117,10 +122,12 @@ class Membership:
     def find_or_add_classic(self, group: ConsumerGroup, request: JoinRequest, entries: list[Entry]) -> ConsumerMember:
         """Return the member that sends JoinGroup. A new member is first added, or replaces the member that has its instance id (GN-57).
 
-        entries: the list to which records of the change are added. A static member that sends a member id must already be in the group. Raises
-        KafkaError for a static member: FENCED_INSTANCE_ID (82) if it sends a member id and another member has its instance id; UNKNOWN_MEMBER_ID (25)
-        if it sends a member id and no member has its instance id, or if the last member with its instance id was removed. If `group.fenced` has the
-        id of the member that is missing or was removed, the error is FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID.
+        entries: the list to which records of the change are added. Raises KafkaError, only for a static member:
+
+        - UNKNOWN_MEMBER_ID (25) if its instance id belonged to a removed member, or if it sends a member id and no member has its instance id;
+        - FENCED_MEMBER_EPOCH (110) instead, if `group.fenced` contains the id of the removed member or, without a removed member, the request's
+          member id;
+        - FENCED_INSTANCE_ID (82) if it sends a member id, and another member has its instance id.
         """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:
@@ -135,10 +142,12 @@ class Membership:
     def check_static(self, group: ConsumerGroup, request: JoinRequest) -> None:
         """Check that the member id in a JoinGroup request belongs to the static member with the request's instance id (GN-57).
 
-        The ids are compared only if the request contains both. No member is added. Raises KafkaError UNKNOWN_MEMBER_ID (25) if the request has a
-        member id and no member has the instance id, or if the instance id belonged to a removed member. Raises FENCED_INSTANCE_ID (82) if a member
-        with another member id has the instance id. If the missing or removed member is in `group.fenced`, FENCED_MEMBER_EPOCH (110) is raised instead
-        of UNKNOWN_MEMBER_ID.
+        The ids are compared only if the request contains both. No member is added. Raises KafkaError:
+
+        - UNKNOWN_MEMBER_ID (25) if the instance id belonged to a removed member, or if the request has a member id and no member has the instance id;
+        - FENCED_MEMBER_EPOCH (110) instead, if `group.fenced` contains the id of the removed member or, without a removed member, the request's
+          member id;
+        - FENCED_INSTANCE_ID (82) if the request has a member id, and a member with another member id has the instance id.
         """
         if request.group_instance_id is not None:
             holder = _holder(group, request.group_instance_id)
@@ -148,9 +157,12 @@ class Membership:
     def find_classic(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
         """Return a member that uses the classic protocol (GN-56). instance_id: None for a dynamic member.
 
-        Raises KafkaError UNKNOWN_MEMBER_ID (25) if there is no such member or the member uses the new protocol (KIP-848), and FENCED_INSTANCE_ID (82)
-        if another member has the instance id. If the missing static member is in `group.fenced`, FENCED_MEMBER_EPOCH (110) is raised instead of
-        UNKNOWN_MEMBER_ID.
+        Raises KafkaError:
+
+        - UNKNOWN_MEMBER_ID (25) if there is no such member, or if the member uses the new protocol (KIP-848);
+        - FENCED_MEMBER_EPOCH (110) instead, for a static member, if `group.fenced` contains the id of the removed member that had the instance id or,
+          without a removed member, `member_id`;
+        - FENCED_INSTANCE_ID (82) if a member with another member id has the instance id.
         """
         if instance_id is None:
             member = group.members.get(member_id)

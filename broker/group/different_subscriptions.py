@@ -46,7 +46,7 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[st
 
     The load of a subscriber is the number of its partitions of all topics. No partition moves twice. The moves end when the highest and the lowest
     load differ by at most 1, or when no partition of the topic is left to move. subscribers: the ids of the members that subscribe to the topic.
-    held: maps each of them to its partitions of all topics; each move changes this dict.
+    held: maps each of these ids to the member's partitions of all topics; each move changes this dict.
     """
     load = _Load(subscribers, held)
     if load.difference <= 1:
@@ -93,7 +93,10 @@ class _Load:
         return self._size(-1) - self._size(0)
 
     def is_balanced(self) -> bool:
-        """Return whether the loads are balanced: that reached by `next_highest` is at most 1 above that reached by `next_lowest`."""
+        """Return whether the loads are balanced, so that no more partitions need to move.
+
+        They are balanced if the load that `next_highest` has reached is at most 1 above the load that `next_lowest` has reached.
+        """
         return self._high_size - self._low_size <= 1
 
     def next_lowest(self) -> str:

@@ -56,10 +56,10 @@ class _Group:
         return len(self.held[member_id]), member_id
 
     def sorted_places(self) -> list[Place]:
-        """Return all partitions, sorted by the number of partitions per subscriber of their topic, the largest number first.
+        """Return all partitions, sorted by their topic's number of partitions per subscriber, the largest number first.
 
-        Partitions with an equal number are sorted by the number of subscribers of their topic, then by partition index, both ascending, then in the
-        order of a Java `HashSet`.
+        For equal numbers, partitions of topics with fewer subscribers come first, then partitions with a lower index, then those that come first in a
+        Java `HashSet`.
         """
         places = [(topic_id, i) for topic_id in topic_order(self.subscribers) for i in range(self._counts[topic_id])]
         in_table = java_order(places, lambda place: 31 * (31 + uuid_hash_bits(place[0])) + place[1] & ALL_BITS)
@@ -120,12 +120,10 @@ class _Group:
         )
 
     def _move(self, place: Place) -> None:
-        """Move a partition to one of the candidates, the members that do not own all partitions of their topics.
+        """Move a partition to a candidate: a member that subscribes to the topic and does not own all partitions of its topics.
 
-        Of the candidates that subscribe to the partition's topic, it is the one with the fewest partitions.
-
-        Raises AssignmentFailed if a partition of the same topic has moved from the new owner to the old one. Kafka then fails, because it tries to
-        move that partition back.
+        If there are several candidates, the one with the fewest partitions gets the partition. Raises AssignmentFailed if another partition of the
+        topic has already moved from the new owner to the old one: Kafka then fails, because it tries to move that partition back.
         """
         old = self.owners[place]
         new = min((m for m in self.candidates if place[0] in self._topics[m]), key=self.load)

@@ -14,10 +14,12 @@ def share_out(
 ) -> dict[str, list[Place]]:
     """Give all members the same number of partitions, or one more to some. A partition moves only if its owner has too many (GN-42).
 
-    If partitions remain, the first members get an extra partition each. From 4.1 on, a member gets it only if it already owns more partitions than a
-    member without an extra partition gets, or if too few members follow to get all extra partitions (GN-43). members: in the order in which Kafka
-    visits them. counts: maps topic ids to numbers of partitions. is_release_4_1: whether the rules of Kafka 4.1 and later apply. Returns the
-    partitions of each member by member id.
+    If the partitions cannot be divided equally, some members get an extra partition each. Before 4.1, these are the first members. From 4.1 on, they
+    are the first members for which one of these conditions is true (GN-43): the member already owns more partitions than the equal share, or fewer
+    members follow than extra partitions remain.
+
+    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. is_release_4_1: whether the rules of Kafka 4.1
+    and later apply. Returns the partitions of each member by member id.
     """
     if not members:
         return {}

@@ -26,8 +26,8 @@ class ForgottenGroups:
         self._visible: dict[str, tuple[ConsumerGroup, int]] = {}
         """Maps group ids to (removed group, end offset), for the removed groups that ListGroups and similar requests may still show.
 
-        The end offset is that of the group's partition of `__consumer_offsets` when the group was removed. These requests show the group until the
-        high watermark of this partition is above the offset.
+        The end offset is the log end offset of the group's partition of `__consumer_offsets` at the time when the group was removed. These requests
+        show the group until the high watermark of this partition is above the offset.
         """
 
     def __iter__(self) -> Iterator[ConsumerGroup]:

@@ -276,8 +276,8 @@ class Group:
 
         Each member votes for the first of its protocols that all members support. As in Kafka, only offers are counted: all members support a
         protocol if the number of offers equals the number of members, even if one member offers the protocol twice (GC-27). Among protocols with
-        equally many votes, the first in the order of Kafka's hash table wins. If the broker emulates the group coordinator in Java (the default
-        from 4.0 on), it is the order of a Java table, otherwise that of a Scala table.
+        equally many votes, the one that comes first in Kafka's hash table wins. This is a Java table if the broker emulates the group coordinator in
+        Java (the default from 4.0 on), otherwise a Scala table.
         """
         common = self._common_protocols()
         voted = [member.vote(common) for member in self.members.values()]

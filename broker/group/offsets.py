@@ -20,8 +20,8 @@ NO_TOPIC_ID = bytes(16)
 class CommittedOffset(NamedTuple):
     """One committed offset. leader_epoch: -1 if the client did not send it.
 
-    expire_ms: when the offset expires, if the client sent a retention time (OffsetCommit v2 to v4), otherwise None. topic_id: the id by which the
-    client named the topic (OffsetCommit v10), NO_TOPIC_ID if it named it otherwise.
+    expire_ms: when the offset expires, if the client sent a retention time (OffsetCommit v2 to v4), otherwise None. topic_id: the topic id in the
+    client's commit (OffsetCommit v10); NO_TOPIC_ID if the commit has the topic's name instead.
     """
 
     offset: int
@@ -40,8 +40,8 @@ class CommittedOffset(NamedTuple):
     def belongs_to(self, topic_id: bytes) -> bool:
         """Return whether the offset was committed for the topic with this id (GO-34).
 
-        The name of a topic that was deleted and created again stands for two ids. If either the commit or the request that reads the offset does not
-        name the topic by id, so that its id is NO_TOPIC_ID, the result is True.
+        A topic that is deleted and created again has the same name but another id. The result is also True if the commit, or the request that reads
+        the offset, names the topic without an id, so that the id is NO_TOPIC_ID.
         """
         return NO_TOPIC_ID in (self.topic_id, topic_id) or self.topic_id == topic_id
 
@@ -103,11 +103,14 @@ def errors_by_topic(
 ) -> list[tuple[K, list[tuple[int, int]]]]:
     """Return the error codes for a response to OffsetCommit or OffsetDelete, in Kafka's order (GO-15).
 
-    The result has the form [(topic, [(partition, error), ...]), ...]. topics: the topics of the request, by name or by id, with their partition
-    indexes. results: maps (topic, partition index) to the error code of each partition that was processed. otherwise: a function that takes a topic
-    and returns the error code for the topic's partitions outside `results`. unknown_topics: the topics of the request that do not exist; they are
-    listed even without partitions. repeats: whether a processed partition that the request repeats is listed each time, as in Kafka's new group
-    coordinator (default from 4.0 on); otherwise it is listed once.
+    The result has the form [(topic, [(partition, error), ...]), ...].
+
+    - topics: the topics of the request, by name or by id, with their partition indexes.
+    - results: maps (topic, partition index) to the error code of each partition that was processed.
+    - otherwise: a function that takes a topic and returns the error code for the topic's partitions that are not in `results`.
+    - unknown_topics: the topics of the request that do not exist; they are listed even without partitions.
+    - repeats: whether a processed partition that the request repeats is listed each time, as in Kafka's new group coordinator (default from 4.0 on);
+      otherwise it is listed once.
 
     The order: topics that do not exist, or that have a partition outside `results`, come before the other topics. In each topic, the partitions
     outside `results` come first. There is one exception: with `repeats`, if all topics exist and all partitions are in `results`, the order is that

@@ -1,9 +1,9 @@
-"""The offsets that producers committed to a group in transactions that are still open (TX-43).
+"""Pending offsets: the offsets that producers committed to a group in transactions that are still open (TX-43).
 
-When a transaction commits, those of its offsets that have not been replaced become committed offsets of the group. An offset that becomes a
-committed offset, in this way or outside a transaction, replaces the older pending offsets of the same partition. When a transaction aborts, its
-offsets are dropped. The time of an operation does not depend on the number of other producers and partitions. This module does not depend on
-coordinators or logs.
+When a transaction commits, its pending offsets become committed offsets of the group, except those that have been replaced. A pending offset is
+replaced when a newer offset of the same partition becomes a committed offset, outside a transaction or with another transaction. When a transaction
+aborts, its pending offsets are dropped. The time of an operation does not depend on the number of other producers and partitions. This module does
+not depend on coordinators or logs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 class PendingOffsets:
     """The pending offsets of one group, by producer id and partition. They are numbered in the order in which they are added.
 
-    An offset that becomes a committed offset of the group replaces the pending offsets with lower numbers of its partition. A replaced offset is
-    ignored when its transaction commits.
+    When an offset becomes a committed offset of the group, it replaces the pending offsets of its partition that have lower numbers. A replaced
+    offset is ignored when its transaction commits.
     """
 
     __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")
@@ -56,7 +56,7 @@ class PendingOffsets:
         return new
 
     def drop(self, producer_id: int, keys: Iterable[PartitionKey]) -> list[PartitionKey]:
-        """Remove the pending offsets of a producer for these partitions. Returns the partitions for which the producer had one."""
+        """Remove the pending offsets of a producer for the partitions `keys`. Returns the partitions for which a pending offset was removed."""
         pending = self._by_producer.get(producer_id, {})
         dropped = [key for key in keys if key in pending]
         for key in dropped:
@@ -80,9 +80,10 @@ class PendingOffsets:
         self._replaced.update((key, self._last_number) for key in keys if key in self._producers)
 
     def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
-        """Remove the pending offsets of the partitions `keys` from all transactions. Returns each one once per producer whose offset was removed.
+        """Remove the pending offsets of the partitions `keys` from all transactions. Returns one partition for each removed offset.
 
-        keeps_producers: whether a producer without any other pending offset stays in this object until its transaction ends.
+        If the offsets of several producers are removed for a partition, the result contains the partition several times. keeps_producers: whether a
+        producer without any other pending offset stays in this object until its transaction ends.
         """
         removed = []
         for producer_id, pending in list(self._by_producer.items()):

@@ -49,12 +49,12 @@ class Loaded(NamedTuple):
 
 
 def empty() -> Loaded:
-    """Return the state of the groups of a partition without records: there are none."""
+    """Return the state of a partition of `__consumer_offsets` that has no records: no groups and no offsets."""
     return Loaded({}, {}, {}, {})
 
 
 class CommittedOffsets(NamedTuple):
-    """The records of one commit: the committed offset of each partition. The dict must not change afterwards."""
+    """The records of one offset commit: the committed offset of each partition. `offsets` must not change afterwards."""
 
     group_id: str
     offsets: Mapping[PartitionKey, CommittedOffset]
@@ -64,7 +64,7 @@ StoredRecord = OffsetRecord | CommittedOffsets | GroupRecord | ConsumerRecord
 
 
 class Change(NamedTuple):
-    """Records that follow each other in a partition of `__consumer_offsets`, decoded. The change is replicated when all of them are.
+    """Consecutive records of a partition of `__consumer_offsets`, decoded. The change is replicated when all of these records are replicated.
 
     end_offset: the offset after the last record. producer_id: the producer in whose transaction the records are; -1 without a transaction. ends: for
     a transaction marker, which has no records: True if it commits the transaction, False if it aborts it; otherwise None.

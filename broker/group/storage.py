@@ -50,7 +50,7 @@ _OLD_GROUP_ERRORS = {**_GROUP_ERRORS, ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REB
 
 
 class OffsetsLog(Protocol):
-    """Interface of the offsets topic on one broker (`replication.coordinator_log`)."""
+    """Interface of the offsets topic on one broker, as `GroupStorage` uses it. `replication.coordinator_log` implements it."""
 
     def append(
         self,

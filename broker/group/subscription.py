@@ -12,7 +12,10 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 class ImpossibleSize(ValueError):
-    """Raised if a number or length in a subscription is negative or exceeds the data. Kafka's coordinator does not handle this error (GC-65)."""
+    """Raised if a number or length in a subscription is negative or exceeds the data.
+
+    Kafka's coordinator does not handle this error: the group stays in the join phase, and its members get no response (GC-65).
+    """
 
 
 def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:

@@ -126,7 +126,7 @@ class Transitions:
         entries.append(stored_as.assignment_epoch_entry(group.group_id, group.epoch))
 
     def remember(self, group: ConsumerGroup | None, *, is_steady: bool) -> Callable[[], None] | None:
-        """Return a function that restores the present state of the group. It is called if the request fails because the assignor fails (GN-47).
+        """Return a function that restores the present state of the group. Call it if the request fails because the assignor fails (GN-47).
 
         Returns None if no such function is needed: from Kafka 4.0 on, for a new group (`group` is None), or if the request computes no targets.
         is_steady: whether the request neither adds a member nor changes a subscription; targets are then computed only if the present targets are
@@ -242,8 +242,8 @@ class Transitions:
     def expect(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int, *, is_loaded: bool = False) -> None:
         """Restart the session timer, which removes a member that sends no requests for too long (GN-30, GN-59).
 
-        Members of the classic protocol have the session timeout of their JoinGroup request, other members that of the settings. is_loaded: whether
-        the group was just loaded; the session timeout of the settings then applies to classic members, too (GO-11).
+        Members of the classic protocol have the session timeout in their JoinGroup request, other members the session timeout in the settings.
+        is_loaded: whether the group was just loaded; the session timeout of the settings then applies to classic members, too (GO-11).
         """
         cancel(member.session_timer)
         classic = None if is_loaded else member.classic
@@ -333,11 +333,12 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
     """Return whether all members had the same subscription before the current request.
 
-    If so, Kafka computes the target assignments as if all members still had the same subscription (GN-38). The result is False if there were no
-    members, if the request neither changed a regular expression nor added a member, or if the common subscription contained both topic names and a
-    regular expression. member: the member that sent the request. If the request added this member, only the other members are compared. Otherwise the
-    member's previous regular expression and present topic names are compared with the subscriptions of the other members. changes: what the request
-    changed.
+    If so, Kafka computes the target assignments as if all members still had the same subscription (GN-38). The result is False, too, if one of these
+    is true: there were no members; the request neither changed a regular expression nor added a member; the common subscription contained both topic
+    names and a regular expression.
+
+    member: the member that sent the request. If the request added this member, only the other members are compared. Otherwise this member is
+    compared, too, with its previous regular expression and its present topic names. changes: what the request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

@@ -1,4 +1,4 @@
-"""Undoes what a request changed in a consumer group of the new protocol (KIP-848), if the request fails after it has changed the group (GN-47).
+"""Undoes the changes that a request made to a consumer group of the new protocol (KIP-848), if the request fails afterwards (GN-47).
 
 Kafka keeps the group as it was before the request, with all its timers; loading the group again from its records would restart the timers.
 """

@@ -19,7 +19,10 @@ from kafkaproto.broker.group.storage import GroupStorage
 
 
 class NewestGroups(Protocol):
-    """Interface of the groups in their newest states (`Registry`). forgotten: the groups that were removed without writing a record (GN-63)."""
+    """Interface of one broker's groups in their newest states. `Registry` implements it.
+
+    forgotten: the groups that were removed without writing a record (GN-63).
+    """
 
     @property
     def forgotten(self) -> ForgottenGroups: ...
