@@ -5,8 +5,8 @@ Behaviour: if the list of partitions is null, the broker runs the elections that
 only the partitions that needed an election; for most topics it names none. If the list is not null, the response has each listed partition with an
 error code. The code is 0 after an election, and ELECTION_NOT_NEEDED (84) if the preferred replica already led or, for an unclean election, if there
 was a leader. PREFERRED_LEADER_NOT_AVAILABLE (80) means that the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE (83) that no replica
-can, UNKNOWN_TOPIC_OR_PARTITION (3) that the partition is unknown. With an unknown kind of election, all listed partitions get error INVALID_REQUEST
-(42), with a timeout of 0 or less REQUEST_TIMED_OUT (AD-43). An empty list needs no election (AD-47).
+can lead, UNKNOWN_TOPIC_OR_PARTITION (3) that the partition is unknown. All listed partitions get error REQUEST_TIMED_OUT (7) for a timeout of 0 or
+less (AD-43), and INVALID_REQUEST (42) for an unknown kind of election. An empty list gets an empty response (AD-47).
 """
 
 from __future__ import annotations

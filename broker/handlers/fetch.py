@@ -132,7 +132,7 @@ def _params(exchange: Exchange, request: FetchRequest) -> FetchParams:
 
 
 def _max_bytes(exchange: Exchange, request: FetchRequest, replica_id: int) -> int:
-    """Return the byte limit for the response: the lowest of the client's limit, the broker's limit, and the limit by the client's quota (F-4).
+    """Return the byte limit for the response: the lowest of the client's limit, the broker's limit, and the limit of the client's fetch quota (F-4).
 
     replica_id: the broker id of a follower, for which no client quota applies; negative for a client.
     """
@@ -165,8 +165,9 @@ def _resolve(
 ) -> tuple[list[Key], list[PartitionFetch]]:
     """Return the partitions of a fetch as two lists in the same order: the key of each partition, and what to read from each partition.
 
-    The broker handles the partitions in this order. Partitions to read come first, then those with an error detected before reading (F-23). For a
-    follower, the partitions with errors are in the order of the request, as in `KafkaApis`; for a consumer, those with unknown topic ids come first.
+    Both lists have the order in which the broker handles the partitions: first the partitions to read, then the partitions with an error that was
+    detected before reading (F-23). For a follower, the partitions with errors are in the order of the request, as in `KafkaApis`. For a consumer, the
+    partitions with unknown topic ids come first among them.
 
     by_id: whether the keys have topic ids instead of names. from_follower: whether a follower fetches. session: the context of the fetch, with the
     partitions of its fetch session or, without a session, of the request.
@@ -211,7 +212,7 @@ def _note_follower(
 
     Partitions with an error or a diverging epoch in their results are left out.
 
-    params: contains the follower's broker id. fetches, results: the requested partitions and what was read from them, in the same order.
+    params: contains the follower's broker id. fetches, results: the requested partitions, and the results of reading them, in the same order.
     """
     for fetch, result in zip(fetches, results, strict=True):
         if not result.error_code and not result.diverging:

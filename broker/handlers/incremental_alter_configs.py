@@ -60,7 +60,10 @@ def _operations(altered: AlterConfigsResource) -> list[Change]:
 
 
 def _has_unknown_operation(exchange: Exchange, altered: AlterConfigsResource) -> bool:
-    """Return whether the changes of one resource in the request contain an unknown operation and are sent to the controller, which rejects it."""
+    """Return whether the changes of one resource in the request contain an unknown operation that the broker leaves to the controller.
+
+    The broker sends such changes to the controller, which rejects them.
+    """
     return is_forwarded(exchange.node, altered.resource_type) and any(
         c.config_operation not in OPERATIONS for c in altered.configs
     )

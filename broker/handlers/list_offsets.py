@@ -3,8 +3,8 @@
 v0 returns an array of offsets; v1 returns one offset with its timestamp; v2 adds isolation level and throttle time; v4 adds leader epochs; v7 adds
 timestamp -3 (the record with the largest timestamp); v8 adds -4 (the earliest local offset); v9 adds -5 (the latest tiered offset); v10 adds a
 timeout for reads from remote storage; v11 adds -6 (the earliest offset that is to be uploaded to remote storage). This broker has no remote storage.
-Behaviour: timestamp -1 stands for the end of the log that the client may read, -2 for its start. Any other timestamp selects the first record at or
-after it (L-1 to L-10, L-12). With replica id -2 any replica responds, otherwise only the leader.
+Behaviour: timestamp -1 stands for the end of the log as far as the client may read it, -2 for the start of the log. Any other timestamp selects the
+first record at or after it (L-1 to L-10, L-12). With replica id -2 any replica responds, otherwise only the leader.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _old_style(partition: Partition, replica_id: int, requested: ListOffsetsPart
 
     Segments that were last written after the requested timestamp are left out. Timestamp -1 selects all offsets, -2 only the oldest one. Kafka takes
     the time of the last write from the file system; this broker uses the largest timestamp in the segment. replica_id: -1 for a consumer, which gets
-    no offset above the high watermark. Source: `UnifiedLog.legacyFetchOffsetsBefore`.
+    the high watermark instead of the offsets above it. Source: `UnifiedLog.legacyFetchOffsetsBefore`.
     """
     log = partition.log
     starts = log.segment_starts()

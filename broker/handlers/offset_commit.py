@@ -112,8 +112,8 @@ def _response(
 ) -> Reply:
     """Return the response to the request, with the result of each partition in `results`.
 
-    results: maps (topic, partition) to an error code. error_code: the error code of all partitions that are not in `results`; None for the error code
-    of an unknown topic or partition.
+    results: maps (topic, partition) to an error code. error_code: the error code of all partitions that are not in `results`; None if these
+    partitions are unknown, so that they get the error code for an unknown topic or partition.
     """
     repeats = exchange.node.groups.is_new_coordinator
     if exchange.api_version >= FIRST_VERSION_BY_ID:

@@ -1,8 +1,8 @@
 """SaslHandshake (key 17, versions 0-1): choose a SASL mechanism before authentication (KIP-43).
 
 v1 announces that tokens follow as SaslAuthenticate requests (KIP-152).
-Behaviour: no listener of this broker uses SASL, so the response has error ILLEGAL_SASL_STATE (34) and no mechanisms, as that of a Kafka broker on a
-PLAINTEXT listener. The connection stays open (AD-35).
+Behaviour: no listener of this broker uses SASL, so the response has error ILLEGAL_SASL_STATE (34) and no mechanisms, like the response of a Kafka
+broker on a PLAINTEXT listener. The connection stays open (AD-35).
 """
 
 from __future__ import annotations

@@ -255,8 +255,8 @@ class _Cleaner:
         """Return the control batch that replaces `batch`, or None if it is removed (KIP-534).
 
         A transaction marker is kept while records of its transaction remain. Once none remain, its delete horizon is set. When the horizon has
-        passed, the marker is removed; the batch stays as an empty batch if it is its producer's last batch. transactions: tells whether records of
-        the transaction remain. Other control batches are returned unchanged.
+        passed, the marker is removed; the batch stays as an empty batch if it is its producer's last batch. transactions: determines whether records
+        of the transaction remain. Other control batches are returned unchanged.
         """
         listed = self._readable(batch)
         commits = _commits(listed)

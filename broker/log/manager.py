@@ -26,7 +26,7 @@ logger = logging.getLogger("kafkaproto.log")
 
 
 class Replica(Protocol):
-    """Interface of a replica, with what log maintenance uses. `replication.partition.Partition` implements this interface.
+    """Interface of a replica, with the attributes and methods that log maintenance uses. `replication.partition.Partition` implements it.
 
     cleaning: the topic's settings for compaction, such as min.compaction.lag.ms; None if the topic is not compacted. expiry: when the oldest segment
     expires, as the latest retention check computed; None before the first check, and after segments were deleted.
@@ -55,7 +55,8 @@ class LogTask(ABC):
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. If no work is expected, no
     check is scheduled. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls before its
-    work, so that later appends and changes of settings schedule new checks. earliest_ms: the time before which there is no check.
+    work. After this call, the next append or change of settings schedules new checks (`LogManager.wake`). earliest_ms: the time before which there is
+    no check.
     """
 
     interval: str

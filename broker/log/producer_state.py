@@ -307,9 +307,9 @@ class ProducerStates:
 def _check_first_batch(header: BatchHeader, verification: Verification, *, has_state: bool) -> None:
     """Check the sequence number of the first batch in a transaction whose verification was required (TX-33).
 
-    The number must not be larger than the lowest number that was seen during the verification. With transaction version 2, it must also be 0 if the
-    log has no state of the producer. Otherwise raises InvalidBatch with error OUT_OF_ORDER_SEQUENCE_NUMBER (45). has_state: whether the log knows the
-    producer from earlier batches or markers.
+    The first sequence number must not be larger than the lowest one among the batches that arrived during the verification. With transaction version
+    2, it must also be 0 if the log has no state of the producer. Otherwise raises InvalidBatch with error OUT_OF_ORDER_SEQUENCE_NUMBER (45).
+    has_state: whether the log has a state of the producer from earlier batches or markers.
     """
     first = header.base_sequence
     if verification.adds_partitions and not has_state and first != 0:

@@ -343,7 +343,7 @@ class ReplicaLog:
     # Reading
 
     def read(self, fetch_offset: int, limit_bytes: int, bound_offset: int, at_least_one: bool) -> LogSlice:
-        """Return the batches from the batch with `fetch_offset` up to the batch with `bound_offset`, without the latter (F-9, F-14, F-15).
+        """Return the batches from the batch with `fetch_offset` up to, but not including, the batch with `bound_offset` (F-9, F-14, F-15).
 
         Stops at the end of the segment, and after `limit_bytes`, so the last batch may be incomplete. If the first batch is larger than the limit, it
         is returned whole if `at_least_one` is true (F-7); otherwise nothing is returned (F-10). Raises OffsetOutOfRange if `fetch_offset` is below
@@ -397,8 +397,8 @@ class ReplicaLog:
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
         """Return the aborted transactions for a fetch response: for the `size_bytes` bytes that begin with the batch that holds `fetch_offset`.
 
-        As in Kafka, the list may also have transactions that begin after the bytes of the response, but before the next batch that the sparse index
-        of batches contains, or before the end of the segment (F-20).
+        As in Kafka, the list may also have transactions that begin after the bytes of the response: before the last offset of the next batch with an
+        entry in the sparse index or, without such a batch, before the end of the segment (F-20).
         """
         transactions = self.producers.transactions
         if not transactions.aborted or fetch_offset >= self.runs.end_offset:

@@ -126,11 +126,10 @@ class Runs:
         self._tail_position = position
 
     def locate(self, offset: int) -> Place:
-        """Return the first batch whose last offset is not below `offset`, as its run, byte position, size and base offset.
+        """Return the first batch whose last offset is not below `offset`. The caller makes sure that such a batch exists.
 
-        The run is a range of batches of this replica. The position is that in the partition's store.
-
-        The caller makes sure that such a batch exists.
+        The result contains the run of the batch (a range of batches of this replica), its byte position in the partition's store, its size, and its
+        base offset.
         """
         runs = self._runs
         if offset >= self._tail_offset:  # most fetches read the last batch
@@ -175,10 +174,10 @@ class Runs:
     def upper_bound(self, offset: int, size_bytes: int) -> int:
         """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
-        The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because only batches with an entry in the sparse index of the
-        partition's store are known. The result is the last offset of the first batch after these bytes that has an entry. If the segment ends before
-        such a batch, the result is the base offset of the batch after the segment. If the run (a range of the replica's batches) ends first, the
-        result is the end offset of the run.
+        The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because it is computed only from batches that have an entry in
+        the sparse index of the partition's store. The result is the last offset of the first batch after these bytes that has an entry. If the
+        segment ends before such a batch, the result is the base offset of the batch after the segment. If the run (a range of the replica's batches)
+        ends first, the result is the end offset of the run.
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)
@@ -231,7 +230,7 @@ class Runs:
         """Remove every batch whose last offset is below `offset`.
 
         Sets `deleted_bytes` to the size of all batches that were removed, now or earlier, from the segment that holds `offset`. If no batch remains,
-        the active segment counts instead.
+        the last segment takes the place of the segment with `offset`.
         """
         segments = list(self.segments())
         self.replace_below(offset, ())

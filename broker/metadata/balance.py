@@ -19,10 +19,10 @@ def is_imbalanced(state: PartitionState) -> bool:
 
 
 class LeaderBalance:
-    """Elects preferred replicas at intervals while a partition has another leader although its preferred replica is in sync. Else no timer is set.
+    """Elects preferred replicas at regular intervals, while a partition has another leader although its preferred replica is in sync.
 
-    enabled, interval_ms: functions that return the current values of `auto.leader.rebalance.enable` and `leader.imbalance.check.interval.seconds`,
-    the interval in ms.
+    While there is no such partition, no timer is set. enabled, interval_ms: functions that return the current values of
+    `auto.leader.rebalance.enable` and `leader.imbalance.check.interval.seconds`, the interval in ms.
     """
 
     def __init__(

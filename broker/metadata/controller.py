@@ -124,7 +124,7 @@ class Controller:
         )
 
     def put_topic(self, topic: Topic) -> None:
-        """Publish a new topic, the result of `plan_topic`, or an enlarged one, the result of `plan_partitions`."""
+        """Publish a topic that `plan_topic` or `plan_partitions` returned: a new topic, or an existing topic with more partitions."""
         self.publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def plan_partitions(
@@ -137,9 +137,9 @@ class Controller:
         """Return the topic enlarged to `count` partitions, without changing anything.
 
         assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions,
-        before the replicas are checked, and only if there are new partitions and `assignments`, if given, has one entry for each of them. Its errors
-        are passed on. Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS,
-        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
+        once this number has been checked, but before the replicas are checked; its exceptions are passed on. Raises KafkaError with one of the errors
+        of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or
+        POLICY_VIOLATION.
         """
         return planning.plan_partitions(self.image, name, count, assignments, counted)
 
@@ -168,7 +168,7 @@ class Controller:
         self.publish(self.image.with_topics({name: replace(topic, configs=dict(configs))}), (name,))
 
     def forget_eligible(self) -> None:
-        """Remove the eligible leader replicas of all partitions, because the cluster-wide value of min.insync.replicas has changed."""
+        """Clear the lists of eligible leader replicas of all partitions, because the cluster-wide value of min.insync.replicas has changed."""
         names = tuple(self.image.topics)
         image = without_eligible(self.image, names, self._config)
         if image is not self.image:
@@ -245,10 +245,12 @@ class Controller:
     def reassign(self, topic: str, index: int, target: Sequence[int] | None, *, keeps_factor: bool = False) -> None:
         """Start to move a partition to the brokers `target`, the preferred leader first; None cancels a move in progress.
 
-        keeps_factor: whether the number of replicas must stay the same (KIP-860). Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown
-        partition, INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync after the cancellation,
-        INVALID_REPLICATION_FACTOR (38) if `keeps_factor` is true and the number of replicas changes, or NO_REASSIGNMENT_IN_PROGRESS (85) if there is
-        nothing to cancel.
+        keeps_factor: whether the number of replicas must stay the same (KIP-860). Raises KafkaError:
+
+        - UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition;
+        - INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers, or if no replica would be in sync after the cancellation;
+        - INVALID_REPLICATION_FACTOR (38) if `keeps_factor` is true and the number of replicas changes;
+        - NO_REASSIGNMENT_IN_PROGRESS (85) if there is nothing to cancel.
         """
         state = self.image.partition(topic, index)
         if state is None:

@@ -66,10 +66,10 @@ def plan_topic(
 ) -> Topic:
     """Validate a new topic and place its replicas, without changing anything. The checks have the order of Kafka (AD-45).
 
-    partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor; both must be -1 with an assignment.
-    assignment: the replicas of each partition; empty to place them. configs: the topic's own settings as text; a null as value is invalid.
-    Raises KafkaError with one of the errors of CreateTopics: INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
-    INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG or POLICY_VIOLATION.
+    rng: generates the topic id. partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor; both must be -1
+    with an assignment. assignment: the replicas of each partition; empty to place them. configs: the topic's own settings as text; a null as value is
+    invalid. Raises KafkaError with one of the errors of CreateTopics: INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS,
+    INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG or POLICY_VIOLATION.
     """
     if not topic_name_is_legal(name):
         raise KafkaError(
@@ -143,10 +143,10 @@ def plan_partitions(
 ) -> Topic:
     """Return the topic enlarged to `count` partitions, without changing anything.
 
-    assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions,
-    before the replicas are checked, and only if there are new partitions and `assignments`, if given, has one entry for each of them. Its errors are
-    passed on. Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS,
-    INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
+    assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions, once
+    this number has been checked, but before the replicas are checked; its exceptions are passed on. The number must be above 0 and, if `assignments`
+    is given, equal to the number of its entries. Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION,
+    INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
     """
     topic = image.topics.get(name)
     if topic is None:
