@@ -152,11 +152,14 @@ def _group_of(request: Any) -> str | None:
 
 
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
-    """Yield (name, item, partition number) for the partitions in a message, and (name, item, None) for its other list items with an error code.
+    """Yield (name, item, partition number) of each result in a message. The number is None for an item that is not a partition.
 
-    name: that of the topic, resource or group; `parent` if an item has no name. parent: "" if `message` is a whole message. topic_name: a function
-    that returns the name of a topic id. If an item with an error code field contains other items, as a topic in a Metadata response contains
-    partitions, only inner items with an error or an offset are yielded. The outer item is yielded if it has an error or no inner item is yielded.
+    The items are the partitions, and all other list items that have an error code field. If an item of the second kind contains further items, as a
+    topic in a Metadata response contains partitions, those of the inner items that have an error or an offset are yielded. The outer item is yielded,
+    too, if it has an error or none of its inner items is yielded.
+
+    name: the name of the topic, resource or group; `parent` if an item has no name. parent: "" if `message` is a whole message. topic_name: a
+    function that returns the name of a topic id.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

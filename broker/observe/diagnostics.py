@@ -36,9 +36,9 @@ logger = logging.getLogger("kafkaproto.clients")
 
 EVERY_MS = 60_000
 REMEMBERED_CLIENTS = 1000
-"""The maximum number of remembered pairs (client, what was refused), each of which is logged at most once a minute.
+"""The maximum number of stored pairs (client, kind of refusal). Each pair is logged at most once a minute.
 
-When there are more pairs, the oldest pair is forgotten. A forgotten pair can be logged again within the same minute.
+When there are more pairs, the oldest pair is removed, and can then be logged again within the same minute.
 """
 SEARCHES, SEARCHED_MS = 3, 2000
 """If a client sends 3 FindCoordinator requests for one unknown group within 2000 ms, the broker checks 2000 ms later whether the group exists.
@@ -87,8 +87,8 @@ LATEST_REQUESTS = 2000
 class Refusal(NamedTuple):
     """Why a client was refused.
 
-    kind: the kind of refusal; a client gets one log line per minute for each kind. request_or_connection: the refused request or
-    connection, as text that follows "refused". advice: the reason, and how to solve the problem.
+    kind: the kind of refusal; a client gets one log line per minute for each kind. request_or_connection: the refused request or connection, as the
+    text after the word "refused" in the log line. advice: the reason, and how to solve the problem.
     """
 
     kind: str

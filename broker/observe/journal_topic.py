@@ -65,8 +65,8 @@ _REASON = ("quota", "bound", "value", "rate", "window_ms")
 Place = tuple[str, str | None, int, str, int]
 """Identifies an offset that a client has reached: (kind of record, client id, broker, topic, partition).
 
-The kind is that of the record to publish in the journal topic, such as "fetched". If several offsets with equal tuples are collected, only the latest
-is published.
+The kind of record is the `kind` of the record to publish in the journal topic, such as "fetched". If several offsets with equal tuples are collected,
+only the latest is published.
 """
 
 
@@ -145,7 +145,7 @@ class JournalTopic(Observer):
         self.begin()
 
     def begin(self) -> None:
-        """Drop the collected entries and all that is stored about clients and connections, and create the journal topic if it is missing."""
+        """Drop the collected entries and the stored data about clients and connections, and create the journal topic if it is missing."""
         self._entries.clear()
         self._positions.clear()
         self._readers.clear()

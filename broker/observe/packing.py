@@ -101,7 +101,7 @@ arguments of that function) is a change of a log's offsets, which is encoded lat
 
 
 class StateOfOne(NamedTuple):
-    """An encoder of the trace entries about the offsets of one log: the function `pack`, and those of its arguments that never change.
+    """An encoder of the trace entries about the offsets of one log: the function `pack`, and its constant arguments.
 
     - pack: returns the same bytes as `kafkaproto.trace.format.encoded` does for a `State` entry, but is faster. Its arguments, in order: head, the
       entry's sequence number, broker id, time of the cluster's clock in ms, time of the monotonic clock in ns, log, flags, high watermark, last

@@ -181,7 +181,10 @@ class Recorder(Observer):
         self._done(traced, 0)
 
     def _done(self, traced: Traced, sent_ns: int) -> None:
-        """Add a finished request and its response to the trace. sent_ns: when it was sent, on the monotonic clock; 0 if it was not."""
+        """Add a finished request and its response to the trace.
+
+        sent_ns: the time in ns of the monotonic clock at which the response was sent; 0 if it was not sent.
+        """
         if traced.recorder is not self:
             return  # the request began under another recorder, which has ended
         traced.sent_ns = sent_ns

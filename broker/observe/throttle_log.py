@@ -21,16 +21,17 @@ logger = logging.getLogger("kafkaproto.quota")
 
 EVERY_MS = 1000
 REMEMBERED = 1000
-"""The number of remembered quota entities and forced-throttle rules at which old ones are forgotten, at the next log line.
+"""The number of stored causes of throttles at which `ThrottleLog` drops old causes from memory.
 
-The time of the last log line is remembered for each. Those without a line in the last second are old, so there may be more than this number.
+A cause is a quota entity or a forced-throttle rule; `ThrottleLog` stores the time of its last log line. A cause is old if it had no log line in the
+last second. Newer causes are never dropped, so `ThrottleLog` may store more than this number.
 """
 
 
 class ThrottleLog(Observer):
-    """Logs a throttle if its cause, a quota entity or a rule by which a test forces throttles, had no log line in the last second.
+    """Logs throttles, but at most one per second for each cause: a quota entity, or a rule by which a test forces throttles.
 
-    The line also says how many throttles with this cause were not logged since the previous line about it.
+    A log line also says how many throttles with the same cause were not logged since the previous line.
     """
 
     def __init__(self) -> None:
@@ -41,7 +42,10 @@ class ThrottleLog(Observer):
             self.note(throttle_of(exchange, throttle_ms, reason, held))
 
     def note(self, seen: ThrottleSeen) -> None:
-        """Log the throttle `seen`, or only count it if its cause, a quota entity or a forced-throttle rule, had a log line in the last second."""
+        """Log the throttle `seen`, or only count it if a throttle with the same cause was logged in the last second.
+
+        The cause is a quota entity, or a rule by which a test forces throttles.
+        """
         reason = seen.reason
         key: tuple[object, ...]
         if isinstance(reason, ForcedThrottle):

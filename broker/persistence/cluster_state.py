@@ -239,7 +239,10 @@ class ClusterPersistence:
                     yield records.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
-        """Return the log of a partition's leader or, without a leader, of another replica, preferably one in sync; None if there is no log."""
+        """Return the log of a partition's leader or, without a leader, of another replica; None if there is no log.
+
+        Of the other replicas, those in sync are preferred, then the eligible leader replicas.
+        """
         for broker_id in (state.leader, *state.isr, *state.eligible, *state.replicas):
             node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
             partition = None if node is None else node.replicas.find(topic.name, state.index)

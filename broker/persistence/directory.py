@@ -6,7 +6,7 @@ facts                                              the metadata log, see `wal` a
 topics/<topic id>-<partition>/<position>.log       a segment
 topics/<topic id>-<partition>/<position>.cleaned   a segment that compaction wrote
 
-A position is that of the segment's first byte, counted over all bytes that were ever appended to the partition.
+The position of a segment is the number of bytes that were appended to the partition before the segment's first byte.
 
 This module does not depend on topics, batches or metadata records.
 """

@@ -243,7 +243,7 @@ class MetadataLog:
 
 
 class PartitionRecorder:
-    """Writes what must be persisted about the log of one partition, such as its offsets, to the metadata log of the data directory.
+    """Writes the persistent state of one partition's log, such as its offsets, to the metadata log of the data directory.
 
     Implements the interface `Keeper` of `kafkaproto.broker.log.replica_log`, with which a log persists its state.
     """

@@ -69,9 +69,9 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps one address to another for the broker at `to`: the address that the broker advertises is the key, and `to` is the value.
+        """Maps the address that the broker at `to` advertises to the address `to`, so that both addresses count as one broker.
 
-        Both addresses then count as one broker. Empty until the advertised address is known.
+        Empty until the advertised address is known.
         """
         self._seq = itertools.count(1)
         self._connections = itertools.count(1)

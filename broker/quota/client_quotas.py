@@ -44,7 +44,7 @@ class QuotaManager(ClientSensors[Sensor]):
 
     name: "Produce", "Fetch" or "Request". key: the key of the quota, such as "producer_byte_rate". cap_ms: the maximum throttle time in ms; a longer
     one is lowered to it. samples, window_ms: the number of the windows over which a client's rate is measured, and their length in ms.
-    metric_windows: those of the metric throttle-time.
+    metric_windows: the windows over which the metric throttle-time is measured.
     """
 
     __slots__ = ("_cap_ms", "_samples", "_window_ms", "longest_window_ms", "undeliverable")
@@ -90,7 +90,7 @@ class QuotaManager(ClientSensors[Sensor]):
         super().quota_changed(entity, key, value)
 
     def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
-        """Add `value` (bytes or percent) to what the client has used. Returns the client's throttle time in ms, 0 if it is within its quota (Q-6).
+        """Add `value` (bytes or percent) to the client's measured use. Returns the throttle time in ms, 0 if the client is within its quota (Q-6).
 
         user: the name of the connection's user. client_id: the client id in the request, None for none, which counts as "".
         """
@@ -104,7 +104,7 @@ class QuotaManager(ClientSensors[Sensor]):
         return wait_ms if wait_ms <= self._cap_ms else self._cap_ms
 
     def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
-        """Subtract `value` from what the client has used: the bytes of a fetch response that is sent without its data (T-4).
+        """Subtract `value` from the client's measured use: the bytes of a fetch response that is sent without its data (T-4).
 
         As in Kafka, the subtraction is one more event of the measured rate, with a negative value (Q-13).
         """

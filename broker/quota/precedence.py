@@ -17,7 +17,7 @@ Lookup = Callable[[QuotaEntity], "float | None"]
 
 
 class Levels(IntFlag):
-    """The levels (user, client id, or both) on which a quota of a type has been configured since the broker started, as flags.
+    """Flags for the levels (user, client id, or both) on which quotas of one type have been configured since the broker started.
 
     The flag of a level stays set after all quotas on this level have been removed.
     """

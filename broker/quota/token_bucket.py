@@ -10,7 +10,10 @@ from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, 
 
 
 def refill_ms(tokens: float, bound: float) -> int:
-    """Return how many ms a bucket that gains `bound` tokens per second takes from `tokens` below zero to zero; 0 if `tokens` is not below zero."""
+    """Return the time in ms in which a bucket with `tokens` tokens (below zero) refills to zero; 0 if `tokens` is not below zero.
+
+    bound: the tokens that the bucket gains per second.
+    """
     if not tokens < 0:  # NaN if the quota is NaN
         return 0
     return round_half_up(-tokens / bound * 1000)

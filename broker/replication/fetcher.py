@@ -24,11 +24,11 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class ReplicaFetcher:
-    """Fetches from one other broker the partitions that it leads and that broker `follower_id` follows.
+    """Fetches records from one other broker, for the partitions that this other broker leads and broker `follower_id` follows.
 
     A partition that got records goes to the end of the fetch order (R-9). overrides: maps (topic, index) to the stop offset (hold) and delay that a
     test has set for fetches of that partition; all fetchers of a broker share this mapping, so that it stays in effect when the leader changes.
-    leader_quota: the replication quota for what the leader's broker sends. follower_quota: that for what the broker `follower_id` receives.
+    leader_quota: the replication quota of the leader's broker for sending. follower_quota: the quota of broker `follower_id` for receiving.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class ReplicaFetcher:
         """Schedule the leader's response to this follower's waiting fetch, because the leader's replica `partition` changed.
 
         A. If the replica has new records, the leader responds at once. With `semantics=kip`, it also does so for a new high watermark (D5).
-        B. If the replica has no new records, only a new high watermark or log start, the leader responds when the wait of the fetch times out (N-10).
+        B. If only the replica's high watermark or log start is new, the leader responds when the wait of the fetch times out (N-10).
         C. If the leader's replication quota is exceeded, the leader also responds when the wait of the fetch times out (R-6).
         D. If fetches leave the partition out because of the follower's quota, nothing happens (R-7).
         """

@@ -1,4 +1,4 @@
-"""Fetches the records of one broker's follower replicas, with one fetcher for each broker that leads partitions of these replicas.
+"""Fetches records for the follower replicas of one broker, with one fetcher for each other broker that leads some of their partitions.
 
 Tests can stop the fetches of a partition at an offset (a hold), delay the fetches, and cut the link to a leading broker.
 
@@ -21,7 +21,7 @@ from kafkaproto.broker.runtime.timers import Timers
 
 
 class Peer(Protocol):
-    """Interface of another running broker, with what this broker uses to fetch from the replicas that the other broker leads."""
+    """Interface of another running broker: its replicas, from which this broker fetches, and its replication quota for sending."""
 
     partitions: dict[tuple[str, int], Partition]
     leader_quota: ReplicationQuota
@@ -30,8 +30,8 @@ class Peer(Protocol):
 class Following:
     """The fetches of broker `broker_id` from all leaders. peers: a function that returns another broker by its id, None while that broker is down.
 
-    fetchers: maps the id of another broker to this broker's fetcher for the partitions that the other broker leads. A fetcher without partitions is
-    kept.
+    fetchers: maps the id of another broker to this broker's fetcher for the partitions that the other broker leads. A fetcher that has no partitions
+    any more stays in this dict.
     """
 
     def __init__(

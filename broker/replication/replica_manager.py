@@ -125,7 +125,7 @@ class ReplicaManager:
                 self._apply_topic(topic)
 
     def _list_throttled(self, name: str, configs: Mapping[str, str]) -> None:
-        """Record to which of this broker's replicas of a topic the replication quotas apply, according to the topic's settings `configs` (R-1).
+        """Set which of this broker's replicas of a topic are throttled by the replication quotas (R-1). configs: the settings of the topic.
 
         Fetches that already wait in purgatory keep waiting (R-12).
         """

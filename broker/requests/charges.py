@@ -123,8 +123,8 @@ def charge_mutations(
 ) -> Charged:
     """Charge the handler time of a request that has taken tokens of the controller mutation quota (Q-18).
 
-    The longer of the two throttle times, that of the mutation quota and that of the request quota, applies. If they are equal, the request quota is
-    reported as exceeded.
+    The mutation quota and the request quota each have a throttle time, and the longer one applies. If they are equal, the request quota is reported
+    as exceeded.
 
     mutations: the tokens that the request has taken, and the throttle time that they cause. request_percent: the handler time in percent of one
     second of one thread.

@@ -20,7 +20,7 @@ class Waiting(Protocol):
 
 
 class Peer(Protocol):
-    """Interface of a client connection, with what the handling of requests needs: the client, the listener, and methods that send responses."""
+    """Interface of a client connection, as request handling uses it: data about the client, and methods that send or refuse a response."""
 
     connection_id: int
     listener_name: str
@@ -41,7 +41,7 @@ class Peer(Protocol):
     """
 
     def respond(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
-        """Send the response, whose bytes are those of all `buffers` in sequence, and mute the connection for `throttle_ms`.
+        """Send the response, which consists of all `buffers` in sequence, and mute the connection for `throttle_ms`.
 
         buffers: None for a request without a response. close: whether to close the connection afterwards.
         """

@@ -1,4 +1,4 @@
-"""The versions of Fetch that introduced a field or feature which the handler, or the encoding of responses, has to check for."""
+"""Names for the versions of Fetch with a new field or feature, for the code that has to distinguish the versions of a request."""
 
 FIRST_WITH_THROTTLE_TIME = 1
 FIRST_WITH_SESSIONS = 7

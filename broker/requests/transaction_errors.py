@@ -13,7 +13,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Replacement(NamedTuple):
-    """The error `instead`, which an API returns in place of a coordinator's error in all its versions below version `first`."""
+    """Replaces an error of a coordinator: the versions of an API below version `first` return the error `instead`."""
 
     first: int
     instead: ErrorCode

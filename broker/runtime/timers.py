@@ -50,9 +50,9 @@ class Timers:
         return timer
 
     def earliest_entry_ms(self) -> int | None:
-        """Return, at low cost, a time that is not after the next deadline: that of the earliest entry in the heap; None if the heap is empty.
+        """Return the time of the earliest entry in the heap, which is not after the next deadline; None if the heap is empty.
 
-        The entry may belong to a cancelled timer, so the next deadline may be later.
+        The entry may belong to a cancelled timer, so the next deadline may be later. `next_deadline_ms` is exact, but takes more time.
         """
         return self._heap[0][0] if self._heap else None
 

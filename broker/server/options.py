@@ -43,7 +43,10 @@ def without_brackets(host: str, text: str) -> str:
 
 
 def one_of(name: str, values: Sequence[str]) -> Callable[[str], str]:
-    """Return a function that checks the value of an option. name: what the option sets, for the error message. values: the allowed values."""
+    """Return a function that checks the value of an option.
+
+    name: a name for the value in the error message, such as "log level". values: the allowed values.
+    """
 
     def check(text: str) -> str:
         if text not in values:

@@ -75,8 +75,8 @@ class Instance:
     - version: the cluster's `client_metrics_version`, which counts changes to subscriptions, at the time when the client's subscription was computed.
       If `client_metrics_version` has risen since then, a new object replaces this one at the client's next request.
     - interval_ms: the push interval.
-    - requested_ms, pushed_ms: when the client last requested the subscription, and when it last pushed metrics. A request or push before the push
-      interval has passed changes neither time.
+    - requested_ms, pushed_ms: when the client last requested the subscription, and when it last pushed metrics. A request or push that comes too
+      early is rejected and changes neither time (`begin_request`, `begin_push`).
     - is_terminating: whether the client marked its last push as its final one; True even if that push was rejected.
     - last_error: the error code of the last push; 0 if it was accepted or if the client has requested its subscription since.
     """

@@ -144,9 +144,9 @@ class AsyncTestCluster(Handle):
     async def wait_for(self, condition: Condition, timeout_s: float = WAIT_SECONDS) -> object:
         """Wait until `condition(journal)` returns a true value, and return that value.
 
-        condition: a plain function, called now and after each event that can make it true, such as a request, throttle or append. Its argument is
-        the cluster's `journal`, the list of requests, throttles and other events. Raises what the condition raises. After `timeout_s` seconds
-        raises TimeoutError, whose message contains the last requests.
+        condition: a plain function, called now and after each event that can make it true, such as a request, throttle or append. Its argument is the
+        cluster's `journal`, the list of requests, throttles and other events. Raises the exception of the condition, if it raises one. After
+        `timeout_s` seconds raises TimeoutError, whose message contains the last requests.
         """
         check_function("condition", condition)
         journal = self.state.journal

@@ -112,7 +112,10 @@ class VirtualCluster:
         self._soon.append(client)
 
     def fail(self, error: Exception) -> None:
-        """Make `run` raise `error`, such as that of a response that cannot be decoded. If it were raised here, the broker would only log it."""
+        """Make `run` raise `error`, for example the error about a response that a client cannot decode.
+
+        Clients call this method instead of raising the error, because the broker, which calls them, would only log it.
+        """
         self._failed.append(error)
 
 

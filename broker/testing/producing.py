@@ -127,12 +127,12 @@ class _Ready(NamedTuple):
 def produce(
     cluster: Cluster, topic: str, given: Sequence[Given], partition: int | None, compression: Compression
 ) -> list[tuple[int, int]]:
-    """Append records as acks=1 does, in batches within the topic's limits. Returns (partition, offset) of each record, in the given order.
+    """Append records as a producer with acks=1 does. Returns (partition, offset) of each record, in the given order.
 
-    given: values, (key, value) pairs or NewRecords. partition: None to choose one by key as Kafka's clients do, and round-robin for records without
-    a key. compression: the codec with which the batches are compressed. Raises TypeError for an invalid record, and KafkaError, for example
-    UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is false. In both cases nothing is written. Only
-    KAFKA_STORAGE_ERROR (the store is full) can be raised after some batches have been written.
+    given: values, (key, value) pairs or NewRecords. partition: None to choose one by key as Kafka's clients do, and round-robin for records without a
+    key. The records are written in batches within the topic's limits. compression: the codec with which these batches are compressed. Raises
+    TypeError for an invalid record, and KafkaError, for example UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is
+    false. In both cases nothing is written. Only KAFKA_STORAGE_ERROR (the store is full) can be raised after some batches have been written.
     """
     made = [as_record(record, cluster.actions.now_ms, f"values[{i}]") for i, record in enumerate(given)]
     known = cluster.controller.image.topics.get(topic)

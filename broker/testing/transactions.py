@@ -53,16 +53,16 @@ class TransactionSeen(NamedTuple):
 
 
 class ProducerSeen(NamedTuple):
-    """What a partition's log stores about an idempotent or transactional producer."""
+    """What the log of one partition stores about an idempotent or transactional producer."""
 
     producer_id: int
     """The id that a broker gave to the producer."""
     epoch: int
-    """The epoch of the producer's last batch or marker in the partition that was asked for."""
+    """The epoch of the producer's last batch or marker in the partition."""
     last_sequence: int
     """The sequence number of the producer's last record in this epoch; -1 for none."""
     first_open_offset: int
-    """The offset of the first record of the producer's open transaction in the partition that was asked for; -1 if none is open."""
+    """The offset at which the producer's open transaction begins in the partition; -1 if no transaction is open."""
 
 
 class TransactionMethods(Base):
@@ -226,14 +226,17 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
 
 
 class _Result:
-    """Receives the coordinator's reply to a change that a test makes to a transactional id, such as an abort, and raises the error in the reply.
+    """Raises the error of a change that a test makes to a transaction, such as an abort, in the test.
 
-    It is both a context manager and the `reply` function: `with _Result(...) as result` makes the change in its block, and passes `result` as
-    `reply`. The start of the block raises KafkaError CONCURRENT_TRANSACTIONS (51) if the last transaction is being completed, or if an earlier change
-    is not replicated yet. The end of the block raises KafkaError if the coordinator has replied with an error. If the reply arrives only after the
-    block, its error is logged as a warning.
+    A test method makes the change in the block of `with _Result(...) as result`, and passes `result` to the coordinator as the function `reply`. The
+    coordinator calls it with the result of the change.
 
-    method: the name of the test's method that makes the change, for messages.
+    - At the start of the block, KafkaError CONCURRENT_TRANSACTIONS (51) is raised if the markers of the last transaction are being written, or if an
+      earlier change of its state is not replicated yet.
+    - At the end of the block, KafkaError is raised if the coordinator has replied with an error.
+    - An error that the coordinator replies after the block is logged as a warning.
+
+    method: the name of the test method, for messages.
     """
 
     def __init__(self, transaction: Transaction, method: str) -> None:

@@ -1,6 +1,6 @@
-"""A change of a transactional id, as observers receive it.
+"""A change of the stored state of a transactional id, as the transaction coordinator reports it to observers.
 
-The class has a module of its own, so that observers can import the class without importing the transaction coordinator.
+`TransactionChange` has a module of its own, so that observers can import it without importing the transaction coordinator.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ONGOING = "Ongoing"
 
 
 class Cause(StrEnum):
-    """Why a transactional id changed. The completion of a transaction has the same cause as the commit or abort that it completes."""
+    """Why the state of a transactional id changed. The completion of a transaction has the same cause as its commit or abort."""
 
     INITIALISED = "the producer got a new epoch"
     ADDED = "partitions were added"
@@ -30,11 +30,11 @@ class Cause(StrEnum):
 
 
 class TransactionChange(NamedTuple):
-    """A stored transition of a transactional id.
+    """A change of the state of a transactional id, after the new state was stored.
 
-    before, state: the names of the states before and after the transition, as clients see them. before is None for an id that was just created or
-    loaded; state is "Dead" for an id that expired. partitions: how many partitions the transaction has now. added: the partitions that the transition
-    added. epoch_before: the epoch of the producer before the transition.
+    before, state: the names of the states before and after the change, as clients see them. before is None for an id that was just created or loaded;
+    state is "Dead" for an id that expired. partitions: how many partitions the transaction has now. added: the partitions that the change added.
+    epoch_before: the epoch of the producer before the change.
     """
 
     transactional_id: str
@@ -49,7 +49,7 @@ class TransactionChange(NamedTuple):
 
     @property
     def is_ongoing(self) -> bool:
-        """Return whether the id has an open transaction that is neither committed nor aborted yet."""
+        """Return whether the id now has an open transaction, which is neither committed nor aborted yet."""
         return self.state == ONGOING
 
     @property
@@ -64,9 +64,10 @@ class TransactionChange(NamedTuple):
 
 
 def reporter(events: Events, broker_id: int) -> Callable[[TransactionChange, int], None]:
-    """Return a function that reports changes as the event `transaction_changed`, and as entries of kind "transaction" in the journal.
+    """Return a function that reports changes of transactional ids: it raises the event `transaction_changed`, and adds journal entries.
 
-    The function takes the change and the current time (ms). The journal is the list of requests, throttles and state changes that tests read.
+    The entries have the kind "transaction". The journal is the list of requests, throttles and state changes that tests read. The function takes the
+    change and the current time (ms).
     """
 
     def report(change: TransactionChange, now_ms: int) -> None:

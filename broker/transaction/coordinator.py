@@ -33,7 +33,7 @@ from kafkaproto.broker.transaction.transaction import (
 from kafkaproto.error_codes import ErrorCode
 
 Changed = Callable[[TransactionChange, int], None]
-"""A function that is called with each change of a transactional id, and the current time (ms)."""
+"""A function that is called with each change of the state of a transactional id, and the current time (ms)."""
 
 
 class TransactionCoordinator:
@@ -379,7 +379,7 @@ def _times_out_ms(transaction: Transaction) -> int | None:
 
 
 def _change(transaction: Transaction, before: TransactionData | None) -> TransactionChange:
-    """Return the change of a transactional id for observers. The state is "Dead" if the removal of the id is pending.
+    """Return a transactional id's last change of state for observers. The state is "Dead" if the removal of the id is pending.
 
     before: the stored state before the change; None if the id was loaded.
     """

@@ -14,9 +14,12 @@ from kafkaproto.error_codes import ErrorCode
 def must_end(transaction: Transaction, request: EndRequest) -> bool:
     """Return whether a request to end a transaction must be carried out; False if the transaction has already ended in the requested way.
 
-    Raises KafkaError INVALID_PRODUCER_ID_MAPPING (49) for another producer id, PRODUCER_FENCED (90) for an epoch that is not valid,
-    CONCURRENT_TRANSACTIONS (51) while a transition is pending or while the markers of the requested commit or abort are being written, and
-    INVALID_TXN_STATE (48) if the state of the transaction does not allow the requested commit or abort.
+    Raises KafkaError:
+
+    - INVALID_PRODUCER_ID_MAPPING (49) for another producer id;
+    - PRODUCER_FENCED (90) for an epoch that is not valid;
+    - CONCURRENT_TRANSACTIONS (51) while a transition is pending, or while the markers of the requested commit or abort are being written;
+    - INVALID_TXN_STATE (48) if the state of the transaction does not allow the requested commit or abort.
     """
     if bumps_epochs(request.client_version):
         return _check_end_with_new_epoch(transaction, request)

@@ -103,7 +103,7 @@ def bumps_epochs(version: int) -> bool:
 class Transaction:
     """A transactional id on its coordinator. data: its current state. pending: the state that is being written; None for none.
 
-    coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created. cause: why the id was changed last, for the
+    coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created. cause: why the state changed last, for the
     journal (the list of requests, throttles and state changes that tests read). has_failed_fence: True if the epoch was raised to shut out a
     producer, but the raised epoch could not be stored; the next attempt then does not raise the epoch again (TX-17).
     """
@@ -196,7 +196,7 @@ class Transaction:
     def prepare_partitions(
         self, partitions: Iterable[PartitionKey], now_ms: int, client_version: int
     ) -> TransactionData:
-        """Set the pending state with additional partitions. If no transaction is open, this starts one. Returns the pending state.
+        """Set the pending state with additional partitions. If no transaction is open, this state starts one. Returns this state.
 
         client_version: the transaction version of the producer.
         """

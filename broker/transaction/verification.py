@@ -17,9 +17,9 @@ from kafkaproto.error_codes import ErrorCode
 class Verifier:
     """Verifies or adds the partitions of transactions for the producers of one broker, with the help of the transaction coordinators.
 
-    If `retries` of a request is true, the verifier repeats the request while the coordinator is completing the producer's previous transaction
-    (TX-31). coordinator_of: returns the coordinator of a transactional id, or raises KafkaError if there is none. retry_ms: returns the pause in ms
-    before a repetition. retry_max_ms: returns the maximum time in ms for which a request is repeated.
+    If a request adds partitions and its `retries` is true, the verifier repeats it while the coordinator is completing the producer's previous
+    transaction (TX-31). coordinator_of: returns the coordinator of a transactional id, or raises KafkaError if there is none. retry_ms: returns the
+    pause in ms before a repetition. retry_max_ms: returns the maximum time in ms for which a request is repeated.
     """
 
     def __init__(
