@@ -73,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class Outcomes:
-    """A pytest plugin that collects which outcomes the tests of a pytest run had: "passed", "failed", "skipped"."""
+    """A pytest plugin. Its attribute `seen` has each outcome ("passed", "failed", "skipped") that at least one test of the run had."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()

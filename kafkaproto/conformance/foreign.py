@@ -33,9 +33,9 @@ DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
 
 @contextmanager
 def skip_if_not_served() -> Iterator[None]:
-    """Return a context in which NotServed, the error for a request in a version that the broker does not serve, skips the current test.
+    """Return a context in which the error NotServed skips the current test instead of failing it.
 
-    The skip message names the version.
+    NotServed is raised for a request in a version that the broker does not serve. The skip message names the version.
     """
     try:
         yield

@@ -86,7 +86,7 @@ class Group:
         return coordinator
 
     def _ready(self) -> int:
-        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator, so that the result is true exactly if there is one."""
+        """Return the coordinator's broker id plus 1, or 0 while no coordinator is available. `wait_until` waits for a result other than 0."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
         result = self.subject.ask_once(FindCoordinatorRequest(key=self.id), version)
         if result.error_code:
@@ -202,7 +202,7 @@ def two_replicas(group: Group) -> Iterator[int]:
 def moving(group: Group) -> Iterator[tuple[int, int]]:
     """Give partition 0 of the offsets topic, which stores the group, three replicas until the end of the `with` block.
 
-    Yields the ids of (the broker that is to become the coordinator, the broker whose replica is to lag).
+    Yields (id of the broker to which the test moves the coordinator, id of the broker whose replica the test lets lag).
     """
     before, lagging = group.coordinator(), follower_of(group)
     after = next(broker_id for broker_id in (0, 1, 2) if broker_id not in (before, lagging))
@@ -215,7 +215,7 @@ def moving(group: Group) -> Iterator[tuple[int, int]]:
 
 
 class Client:
-    """A client of a group. It keeps the member id and the generation of the last JoinGroup response without error or with MEMBER_ID_REQUIRED.
+    """A client of a group. It stores the member id and the generation from each JoinGroup response with error NONE or MEMBER_ID_REQUIRED.
 
     version: the version of the client's JoinGroup requests. From version 4 on, the coordinator first gives a dynamic member a member id, and the
     member joins with a second request that has this id. `enter` sends both requests.

@@ -116,7 +116,7 @@ class Topic:
         return next(p for p in self.metadata(broker_id).partitions if p.partition_index == index)
 
     def leader(self, index: int = 0) -> int:
-        """Return the id of the broker that leads a partition. Waits until there is one."""
+        """Return the id of the broker that leads a partition. Waits until the partition has a leader."""
         for _ in range(ROUNDS):
             partition = self.partition(index)
             if partition.error_code == 0 and partition.leader_id >= 0:
@@ -281,9 +281,8 @@ def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
 def read(topic: Topic, offset: int, version: int | None = None, broker_id: int | None = None, **more: Any) -> Any:
     """Fetch the topic's first partition as a consumer, and return the partition's response.
 
-    version: by default the served version closest to 11 whose requests have fields for all of `more`. broker_id: the broker to fetch from, by default
-    the leader.
-    more: further arguments of `wire.fetch`.
+    more: further arguments of `wire.fetch`. version: the version of Fetch; by default, of the served versions with fields for all arguments in
+    `more`, the one closest to 11. broker_id: the broker to fetch from, by default the leader.
     """
     if version is None:
         lowest = max((FETCH_FIELDS.get(name, 0) for name in more), default=0)
@@ -299,7 +298,7 @@ def read(topic: Topic, offset: int, version: int | None = None, broker_id: int |
 
 
 def make_lead(topic: Topic, broker_id: int) -> int:
-    """Make an in-sync replica the preferred leader and elect it. Returns the new leader epoch once that broker responds as leader."""
+    """Make the in-sync replica on a broker the preferred leader, and elect it. Returns the leader epoch once that broker responds as leader."""
     subject = topic.subject
     replicas = [broker_id, *(r for r in topic.partition().replica_nodes if r != broker_id)]
     order = [ReassignableTopic(topic.name, [ReassignablePartition(0, replicas)])]

@@ -56,7 +56,7 @@ class Served:
 
 
 def release_of(offered: Ranges | None) -> str | None:
-    """Return the newest Kafka release that offers exactly these API versions, None if no release does.
+    """Return the newest Kafka release that offers exactly these API versions; None if no release does, or if `offered` is None.
 
     Compares only the APIs that Kafka 3.9 offers whatever its settings (`OFFERED_BY_3_9`).
     """
@@ -67,7 +67,10 @@ def release_of(offered: Ranges | None) -> str | None:
 
 
 def restricted(ranges: Ranges) -> Ranges:
-    """Return the entries of `ranges`, API keys to (lowest, highest version), for APIs that Kafka 3.9 offers whatever its settings."""
+    """Return a copy of `ranges` with only the APIs that Kafka 3.9 offers whatever its settings.
+
+    ranges: maps API keys to (lowest, highest version).
+    """
     return {key: ranges[key] for key in OFFERED_BY_3_9 if key in ranges}
 
 
@@ -93,15 +96,15 @@ def _listed(low: int, high: int) -> str:
 
 
 class Complete:
-    """Base of clusters under test. As defined here, the cluster serves all that tests use: all API versions and topic settings of Kafka 3.9.
+    """Base class of clusters under test.
 
-    Subclasses for other clusters override the methods.
+    Its methods describe a cluster that serves all API versions and topic settings of Kafka 3.9. Subclasses for other clusters override them.
     """
 
     def version(self, key: int, preferred: int, lowest: int = 0) -> int:
-        """Return a version for requests whose version does not matter to the test: the served version that is closest to `preferred`.
+        """Return the served version of an API that is closest to `preferred`, for requests whose version does not matter to the test.
 
-        Skips the current test if the cluster serves no version from `lowest` on.
+        key: the API key. lowest: the lowest version that the test can use. Skips the current test if the cluster serves no version from `lowest` on.
         """
         return preferred
 
@@ -130,8 +133,8 @@ class Complete:
 class Newer(Complete):
     """A cluster whose release is known and newer than 3.9. Tests may use the API versions of this release.
 
-    If the release serves no version that a test can use, `version` raises NotServed. The marker `releases` of such a test must exclude the release.
-    release: for example "4.2".
+    release: for example "4.2". If this release serves no version that a test can use, the method `version` raises NotServed. A test must therefore
+    exclude such releases with its marker `releases`.
     """
 
     release: str

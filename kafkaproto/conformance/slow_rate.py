@@ -41,7 +41,7 @@ class SlowRate:
         self.slots[self.current].last_ms = now_ms
 
     def measure(self, now_ms: int) -> tuple[float, int]:
-        """Reset expired samples (time windows), and return (rate per second, length in ms of the time over which it is measured) (Q-3 to Q-5)."""
+        """Reset expired samples (time windows), and return (rate per second, length in ms of the period over which it is computed) (Q-3 to Q-5)."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         for sample in self.slots:

@@ -73,7 +73,7 @@ def invalid(reason: str) -> Error:
 
 
 def value_of(subject: Subject, name: str) -> str | None:
-    """Return the value of a setting of broker 0."""
+    """Return the value of the setting `name` of broker 0 as DescribeConfigs returns it; None if the setting has no value."""
     request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", [name])])
     [result] = subject.ask_once(request, 4).results
     value: str | None = result.configs[0].value
@@ -261,9 +261,10 @@ def test_min_insync_replicas_of_a_broker_cannot_be_changed_while_elr_is_enabled(
 def test_error_for_several_invalid_values_names_the_first_in_the_order_of_kafka(
     subject: Subject, broker: str, is_reversed: bool
 ) -> None:
-    """The order of the settings in the request has no influence. is_reversed: whether the request has them in the opposite order.
+    """The error names the invalid setting that Kafka checks first, whatever the order of the settings in the request.
 
-    The test first makes all settings invalid, and then removes the setting that the error names, until no invalid setting is left.
+    The first request has all settings of `INVALID_VALUES`. Each further request omits the setting that the last error named, until none is left.
+    broker: a broker id, or "" for all brokers. is_reversed: whether the requests have the settings in the reverse order of `INVALID_VALUES`.
     """
     invalid_values = [*INVALID_VALUES] if not is_reversed else [*reversed(INVALID_VALUES)]
     named = []

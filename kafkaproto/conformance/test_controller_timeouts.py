@@ -27,7 +27,7 @@ TIMED_OUT, INVALID_REQUEST, UNKNOWN_PARTITION = 7, 42, 3
 SETTLED_MS = 500
 """The time in ms after which every broker knows that the controller has created or deleted a topic."""
 Result = tuple[str | None, int, str | None]
-"""The name of a topic, its error code and its error message."""
+"""The result for a topic in a response: (name, error code, error message). Name and message are None if the response has null."""
 
 
 def created(

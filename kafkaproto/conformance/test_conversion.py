@@ -237,7 +237,7 @@ def old_records(count: int, magic: int) -> list[NewRecord]:
 
 
 def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
-    """Send the bytes `data` as the records of a Produce request of this version, and return (error, base offset). None sends null."""
+    """Send a Produce request of this version, and return (error, base offset). data: the records of the request; None sends null."""
     connection = topic.connect()
     request = produce(topic.name, data)  # type: ignore[arg-type]
 

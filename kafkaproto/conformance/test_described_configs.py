@@ -28,7 +28,7 @@ NODE = "0"
 
 
 class Setting(NamedTuple):
-    """What DescribeConfigs v4 returns for a setting. synonyms: (name, value, source) in the order of the response."""
+    """A setting in a DescribeConfigs response of version 4. synonyms: (name, value, source) of each synonym, in the order of the response."""
 
     value: str | None
     source: int

@@ -16,8 +16,8 @@ NO_PRODUCER = (-1, -1)
 def stuck(subject: Subject, *, commit: bool, version: int = 3) -> tuple[Producer, Topic]:
     """Return a producer whose transaction stays in the state PrepareCommit or PrepareAbort, and the topic of the transaction.
 
-    A partition of the topic already has a marker with a newer epoch, so it rejects the coordinator's marker. version: the version of the EndTxn
-    request. commit: whether the transaction is committed (PrepareCommit) or aborted (PrepareAbort).
+    A partition of the topic already has a marker with a newer producer epoch, so the partition rejects the marker of the coordinator. version: the
+    version of the EndTxn request. commit: whether the transaction is committed (PrepareCommit) or aborted (PrepareAbort).
     """
     topic, producer = new_topic(subject, partitions=2), Producer(subject)
     producer.init()

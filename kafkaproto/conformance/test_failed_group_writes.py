@@ -25,7 +25,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 UNKNOWN_SERVER_ERROR, TIMED_OUT, NOT_AVAILABLE, REBALANCE, TOO_LARGE, FENCED = -1, 7, 15, 27, 28, 82
 COMMIT_TIMEOUT_MS = 5_000
-"""The default of `offsets.commit.timeout.ms`."""
+"""The default of `offsets.commit.timeout.ms`: the time in ms after which an offset commit fails if its record is not replicated."""
 
 
 @pytest.mark.rule("GC-39", "GO-23")

@@ -18,7 +18,8 @@ API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 FIRST_RESPONSE_WITH_RANGE = 3
 """The version of ApiVersions that KIP-511 introduced.
 
-A broker that supports this version answers an ApiVersions request in a later, unsupported version with the range of versions that it supports.
+If a broker supports this version, it responds to an ApiVersions request in a later, unsupported version with the range of versions of ApiVersions
+that it supports.
 """
 
 

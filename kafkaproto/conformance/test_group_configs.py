@@ -52,7 +52,7 @@ _STREAMS = [
     "streams.initial.rebalance.delay.ms",
 ]
 UNPARSABLE = [(name, "x") for name in (*_UNKNOWN, *_CONSUMER_AND_SHARE, *_STREAMS)]
-"""Unknown settings of a group and settings with invalid values, in the order in which Kafka 4.2 checks them."""
+"""(setting, value) of unknown settings of a group and of known settings with invalid values, in the order in which Kafka 4.2 checks them."""
 BEYOND_LIMITS = [
     *((name, "1") for name in (HEARTBEAT, SESSION, "share.heartbeat.interval.ms", "share.session.timeout.ms")),
     ("share.record.lock.duration.ms", "1000"),
@@ -104,7 +104,7 @@ def not_a_list(word: str, name: str) -> tuple[int, str]:
 @pytest.mark.releases(before="4.0")
 @pytest.mark.rule("CF-14")
 def test_groups_have_no_settings_before_kafka_4_0(subject: Subject) -> None:
-    """IncrementalAlterConfigs rejects the settings of a group, and DescribeConfigs rejects a request with a group and a broker for both."""
+    """IncrementalAlterConfigs rejects the resource type of groups. If a DescribeConfigs request names a group and a broker, both get an error."""
     group = subject.new_name("g")
     for name in (SESSION, "nope"):
         assert alter(subject, group, (name, SET, "46000")) == (INVALID_REQUEST, "Unknown resource type 32")
@@ -126,9 +126,10 @@ def test_describe_configs_of_a_group_that_does_not_exist_returns_the_defaults(su
 def test_error_for_several_invalid_settings_of_a_group_names_the_first_in_the_order_of_kafka(
     subject: Subject, is_reversed: bool
 ) -> None:
-    """The order of the settings in the request has no influence. is_reversed: whether the request has them in the opposite order.
+    """The error names the invalid setting that Kafka checks first, whatever the order of the settings in the request.
 
-    The test first makes all settings invalid, and then removes the setting that the error names, until no invalid setting is left.
+    The test uses the settings of `UNPARSABLE`, then those of `BEYOND_LIMITS`. The first request has all of them. Each further request omits the
+    setting that the last error named, until none is left. is_reversed: whether the requests have the settings in the reverse order.
     """
     for invalid_settings in (UNPARSABLE, BEYOND_LIMITS):
         changes = [(name, SET, value) for name, value in invalid_settings]

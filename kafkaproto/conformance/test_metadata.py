@@ -93,7 +93,7 @@ def test_metadata_isr_lists_rejoined_replicas_last_before_4_2_and_by_id_from_4_2
 
 
 def _has_isr(topic: Topic, expected: list[int]) -> bool:
-    """Return whether Metadata lists these in-sync replicas of partition 0 in this order."""
+    """Return whether the in-sync replicas of partition 0, as Metadata lists them, are the broker ids `expected` in the same order."""
     return list(topic.partition().isr_nodes) == expected
 
 

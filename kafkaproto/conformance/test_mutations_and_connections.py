@@ -59,8 +59,8 @@ def mutating(subject: Subject) -> Iterator[Connection]:
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
     """Return whether a throttle time, `actual_ms`, is close enough to the expected time, `expected`, in ms.
 
-    It may be up to `Subject.jitter_ms` longer, and up to ten times `Subject.clock_slack_ms` shorter: the quota is one token per second, and the
-    client gains tokens while time passes.
+    The throttle time may be up to `Subject.jitter_ms` longer, and up to ten times `Subject.clock_slack_ms` shorter: the quota is one token per
+    second, and the client gains tokens while time passes.
     """
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
@@ -175,7 +175,7 @@ def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
 
 
 def served(subject: Subject, connection: Connection, within_ms: float = 400) -> bool:
-    """Send a request and return whether the response arrives within `within_ms`. Raises Closed if the broker has closed the connection."""
+    """Send an ApiVersions request, and return whether its response arrives within `within_ms`. Raises Closed if the broker closes the connection."""
     subject.send(connection, ApiVersionsRequest(), 0)
     return subject.answer_or_none(connection, within_ms) is not None
 

@@ -65,9 +65,10 @@ def test_verify_only_add_partitions_to_txn_returns_a_repeated_partition_once(sub
 def test_one_add_partitions_to_txn_can_add_for_one_producer_and_verify_for_another(
     subject: Subject, version: int, adds_first: bool
 ) -> None:
-    """A request as a broker sends it, for two transactional ids with the same coordinator: it adds a partition to one, and verifies the other.
+    """The test sends AddPartitionsToTxn as brokers do: one request for two transactional ids that have the same coordinator.
 
-    version: the version of the request. adds_first: whether the transaction that gets a partition is the first in the request.
+    The request adds a partition to the transaction of one id, and verifies two partitions of the transaction of the other. version: the version of
+    the request. adds_first: whether the transaction that gets a partition comes first in the request.
     """
     topic, adding = new_topic(subject, partitions=2), Producer(subject)
     adding.init()

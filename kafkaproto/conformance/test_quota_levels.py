@@ -30,9 +30,9 @@ LEVELS: Sequence[tuple[Entity, float]] = (
 
 
 def bound_of(subject: Subject, topic: Topic, client_id: str) -> float:
-    """Return a client's quota in bytes per second, computed from the throttle time of a large first request; infinity if it is not throttled.
+    """Send a large Produce request with a new client id, and return the client's quota in bytes per second, computed from the throttle time.
 
-    The client id must not have been used before.
+    Returns infinity if the request is not throttled. client_id: must not have been used before, so that the request is the client's first.
     """
     connection = subject.connect(0, client_id)
     size = 200_000
@@ -43,7 +43,7 @@ def bound_of(subject: Subject, topic: Topic, client_id: str) -> float:
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("Q-8")
 def test_client_is_throttled_by_the_most_specific_of_eight_user_and_client_quotas(subject: Subject) -> None:
-    """The test sets quotas of the eight levels of KIP-55 one after another. Each applies to the clients for which no more specific one is set."""
+    """The test sets quotas of the eight levels of KIP-55 one after another. Each quota applies to clients without a more specific quota."""
     topic = new_topic(subject)
     arguments = [subject.new_name("given") for _ in LEVELS]
     winners = (  # the bounds of a named and an unnamed client after each added level

@@ -66,8 +66,9 @@ class Payer:
     def allowed_ms(self, sent_ms: float) -> float:
         """Return by how many milliseconds the throttle time in the response that has just arrived may differ from its expected value.
 
-        On the wall clock, the broker handles a request at an unknown time between its sending and its response. The throttle time may therefore also
-        differ by the time that all requests of this client have taken, at most `Subject.slack_ms`. sent_ms: when the request was sent.
+        On the wall clock, it is unknown when the broker handles a request: at some time between its sending and its response. The throttle time may
+        therefore also differ by the total duration of this client's requests so far, but by at most `Subject.slack_ms`. sent_ms: when the last request
+        was sent.
         """
         self.taken_ms += self.subject.now_ms() - sent_ms
         slack_ms = self.subject.clock_slack_ms
@@ -117,8 +118,8 @@ class Step(NamedTuple):
 BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
 """Maps the name of a client to the client's quota in bytes per second. The clients send the requests of `TIMELINE`.
 
-burst and rested: the first request is throttled for 5 s. burst sends a second request right after these 5 s, rested sends it 6 s later. steady: stays
-within its quota, then sends one larger request. quiet: sends nothing.
+burst, rested: their first request is throttled for 5 s. burst sends a second request at the end of these 5 s, rested 6 s after their end.
+steady: stays within its quota, then sends one larger request. quiet: sends nothing.
 """
 TIMELINE = sorted(
     [

@@ -1,4 +1,4 @@
-"""Tests that change the offsets topic for good: too few brokers for its three replicas when it is created, and partitions added to it."""
+"""Tests with a lasting effect on the offsets topic: one creates the topic while a broker is stopped, one adds partitions to the topic."""
 
 from __future__ import annotations
 

@@ -272,9 +272,9 @@ def test_incremental_fetch_without_data_waits_for_data_until_max_wait(subject: S
 def test_throttled_incremental_fetch_is_empty_and_the_next_fetch_returns_the_data(subject: Subject) -> None:
     """A batch exceeds what the quota allows in ten seconds. The fetch of it is throttled and returns nothing; the next request returns the batch.
 
-    The next request is sent at once, and is served when the throttle time is over. The broker computes the rate over ten seconds plus the time since
-    the client's first fetch, which opened the session. So the throttle time is shorter than with a rate over exactly ten seconds, by at most the time
-    since the first fetch.
+    The next request is sent at once, and is served when the throttle time is over. The client's first fetch opened the session. The broker computes
+    the client's rate over ten seconds plus the time since this first fetch. The throttle time is therefore shorter than for a rate over exactly ten
+    seconds, by at most the time since the first fetch.
     """
     topic = new_topic(subject)
     session = Session(topic)

@@ -21,7 +21,7 @@ IDLE_MS = 2000
 @pytest.mark.needs("fetch.max.bytes")
 @pytest.mark.rule("F-4")
 def test_fetch_response_obeys_broker_fetch_max_bytes_if_the_request_allows_more(subject: Subject) -> None:
-    """The complete batches of a response are those that fit into the broker's `fetch.max.bytes`, or one larger batch. The requests allow more.
+    """A response has as many complete batches as fit into the broker's `fetch.max.bytes`, but at least one. The requests allow more bytes.
 
     Corresponds to Kafka's test `FetchRequestMaxBytesTest`.
     """

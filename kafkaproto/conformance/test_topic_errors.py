@@ -25,7 +25,7 @@ NOT_HOSTED = "This server does not host this topic-partition."
 METADATA_LOG = "__cluster_metadata"
 TOO_MANY = "Excessively large number of partitions per request."
 Result = tuple[int, str | None]
-"""An error code and an error message."""
+"""The result for a topic in a response: (error code, error message). The message is None if there is no error."""
 
 
 def topic_request(

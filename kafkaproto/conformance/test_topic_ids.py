@@ -75,8 +75,8 @@ def committed(
 ) -> list[tuple[str | bytes, list[tuple[int, int, int]]]]:
     """Fetch committed offsets. Returns (topic, [(partition, offset, error code)]) of each topic in the response.
 
-    topics: (topic, partitions) of the offsets to fetch, None for all offsets of the group. A topic is its name (str) or its id (bytes). version: of
-    OffsetFetch. In OffsetFetch as in OffsetCommit, `COMMIT_BY_ID` (10) is the first version with topic ids.
+    topics: (topic, partitions) of the offsets to fetch; None for all offsets of the group. A topic is given and returned by its name (str) or its id
+    (bytes). version: the version of OffsetFetch. As in OffsetCommit, `COMMIT_BY_ID` (10) is the first version with topic ids.
     """
     requested_topics = None
     if topics is not None:

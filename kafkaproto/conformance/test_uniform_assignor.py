@@ -58,7 +58,10 @@ def test_partitions_of_a_leaving_member_go_to_remaining_members_in_hash_table_or
 
 @pytest.mark.rule("GN-46")
 def test_uniform_assignor_gives_a_new_member_the_highest_partitions_from_4_0_on(subject: Subject) -> None:
-    """Member A subscribes to one of B's two topics and gets three of its five partitions: the lowest before 4.0, the highest from 4.0 on."""
+    """Member B subscribes to a topic of five partitions and to a topic of one partition. Member A joins and subscribes only to the first topic.
+
+    A gets three of the five partitions: those with the lowest numbers before 4.0, those with the highest numbers from 4.0 on.
+    """
     group = ConsumerGroup(subject)
     five, single = group.add_topic(5).name, group.add_topic(1).name
     group.enter("B", five, single)
@@ -71,9 +74,9 @@ def test_uniform_assignor_gives_a_new_member_the_highest_partitions_from_4_0_on(
 
 @pytest.mark.rule("GN-47")
 def test_heartbeat_for_which_the_assignor_fails_changes_nothing_before_4_0(subject: Subject) -> None:
-    """The assignor fails before 4.0: one partition of a topic has moved from member A to member B, and another one would move from B to A.
+    """Member A unsubscribes from one of its two topics. Before 4.0, A's heartbeat gets an error, and changes no epoch and no target assignment.
 
-    The heartbeat of A that causes this gets an error, and changes no epoch and no target assignment.
+    The assignor fails because it moves a partition of a topic from one member to another, and then would move a partition of the same topic back.
     """
     group = ConsumerGroup(subject)
     six, three, two = (group.add_topic(partitions).name for partitions in (6, 3, 2))

@@ -1,7 +1,7 @@
 """Tests of requests while a change of a group is not replicated, with Kafka's new group coordinator (in Java) (GC-66).
 
-Requests that only read, such as DescribeGroups, see the state up to the high watermark. Other requests that happen to write no record wait for the
-records of earlier requests, also of other groups in the same partition of the offsets topic.
+Requests that only read, such as DescribeGroups, see the state up to the high watermark. Other requests may happen to write no record. They wait until
+the records of earlier requests are replicated, also the records of other groups in the same partition of the offsets topic.
 """
 
 from __future__ import annotations

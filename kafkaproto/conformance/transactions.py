@@ -69,7 +69,7 @@ class Producer:
 
     @property
     def index(self) -> int:
-        """Return the partition of `__transaction_state` that has the transactional id (TX-1)."""
+        """Return the partition of `__transaction_state` that stores the transactional id (TX-1)."""
         return java_hash(self.id) % len(self.log.metadata().partitions)
 
     def coordinator(self) -> int:
@@ -80,7 +80,7 @@ class Producer:
         return coordinator
 
     def _ready(self) -> int:
-        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator, so that the result is true exactly if there is one."""
+        """Return the coordinator's broker id plus 1, or 0 while no coordinator is available. `wait_until` waits for a result other than 0."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
         result = self.subject.ask_once(FindCoordinatorRequest(self.id, key_type=1), version)
         if result.error_code:
