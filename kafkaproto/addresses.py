@@ -29,9 +29,9 @@ def _coordinators(message: Any) -> Places:
 
 
 def _endpoints(message: Any) -> Places:
-    """Return the addresses of new leaders in a response, which a broker adds for partitions that it does not lead (KIP-951).
+    """Return the addresses of new leaders in a response to Produce, Fetch, ShareFetch or ShareAcknowledge.
 
-    The response is one to Produce, Fetch, ShareFetch or ShareAcknowledge.
+    A broker adds such an address if it returns an error for a partition because another broker leads the partition (KIP-951).
     """
     return _of_nodes(message.node_endpoints)
 

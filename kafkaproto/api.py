@@ -26,9 +26,9 @@ class Codec:
     """The codec of requests and responses of one version of one API.
 
     Its four functions are generated code. ``decode_*(view, pos, end)`` returns the object and the position after it, and reads nothing at or after
-    ``end``; records are returned as slices of ``view``. ``encode_*(obj, out, splices)`` appends the encoded object to ``out``. Records in a file need
-    not be copied into ``out``: each range of a file is appended to ``splices`` as ``(position in out, range)``, so that the program can send
-    the range directly from the file when it reaches that position of ``out``. The functions raise only DecodeError and EncodeError.
+    ``end``; records are returned as slices of ``view``. ``encode_*(obj, out, splices)`` appends the encoded object to ``out``. Records in a file are
+    not copied: the function appends each range of the file to ``splices`` as ``(position in out, range)``. The program that sends ``out`` can then
+    send the range directly from the file, at this position. The functions raise only DecodeError and EncodeError.
     """
 
     def __init__(self, info: ApiInfo, version: int) -> None:

@@ -18,7 +18,7 @@ from kafkaproto.wire_type import WireType
 
 
 class ArrayType(LengthPrefixed):
-    """A list of values of one type, preceded by their count. A decoded count never exceeds the number of bytes left."""
+    """Wire type of a list: a count, then values of one type. The decoder rejects a count above the number of bytes left in the message."""
 
     def __init__(self, item: WireType, *, compact: bool, nullable: bool) -> None:
         super().__init__(width="i", compact=compact, nullable=nullable)

@@ -64,8 +64,8 @@ def timeline_order(items: Iterable[Item], bits: Callable[[Item], int], most: int
     """Return distinct items in the order of Kafka's `TimelineHashMap` to which they were added one by one.
 
     Of the items in one bucket, the last added comes first. bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the
-    largest number of items that the map has ever had, which determines the size of its table (a table never shrinks); 0 if it never had more than
-    `items`. Count an item twice while it is replaced, because the map may enlarge its table before it replaces the item.
+    largest number of items that the map has ever had; 0 if it never had more than `items`. This number determines the size of the table, which never
+    shrinks. If an item was replaced, add 1 to the number of items at that time: the map may enlarge its table before it replaces an item.
     """
     added = list(dict.fromkeys(items))
     added.reverse()
@@ -129,7 +129,7 @@ def scala_map_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[
 
 
 def scala_copy_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
-    """Return distinct items in the order in which an immutable `Map` of Scala 2.13 iterates if it was copied from a mutable `HashMap`.
+    """Return distinct items in the order of an immutable `Map` of Scala 2.13 that was copied from a mutable `HashMap` with these items.
 
     bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
     """

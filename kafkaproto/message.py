@@ -198,9 +198,10 @@ class Message(StructType[T]):
 
     @contextmanager
     def naming_versions(self) -> Iterator[None]:
-        """Return a context manager for slow encoding, which adds the message's versions to an EncodeError.
+        """Return a context manager for slow encoding that adds the message's versions to each EncodeError.
 
-        Wire types raise this error without knowing the versions. Another exception for an invalid value is replaced by such an EncodeError.
+        Wire types raise EncodeError without the versions, which they do not know. An exception of another type for an invalid value is replaced by
+        an EncodeError with the versions.
         """
         try:
             yield

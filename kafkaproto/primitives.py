@@ -209,7 +209,7 @@ class LengthPrefixed(WireType):
         return "0" if self.compact else "-1"
 
     def wire_length(self, length: str) -> str:
-        """Return a Python expression of the length as it is sent: one more in the compact form. ``length``: a Python expression of the length."""
+        """Return a Python expression of the number sent as length: one more in the compact form. length: a Python expression of the length."""
         return f"{length} + 1" if self.compact else length
 
 
@@ -323,7 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that stores a value, and the length to send, in two variables. Returns the variables' names. source: the value as source text."""
+        """Add code that assigns a value, and the number to send as length, to two variables. Returns their names. source: the value's source text."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:

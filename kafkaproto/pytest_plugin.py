@@ -32,7 +32,7 @@ LOOP_SCOPES: tuple[LoopScope, ...] = ("function", "class", "module", "package", 
 _IN_LOOP = "_kafka_async_cluster_in_loop_of_"
 _WITH_ANYIO = "_kafka_async_cluster_with_anyio"
 _LASTING: weakref.WeakSet[Handle] = weakref.WeakSet()
-"""The clusters of fixtures with the scope class, module, package or session, which the marker `kafka` of a single test cannot change."""
+"""The clusters of `kafka_broker` and of fixtures made by `cluster_fixture`. The marker `kafka` of a test cannot change their arguments."""
 _CLUSTERS = pytest.StashKey[dict[str, "Handle"]]()
 
 
@@ -73,8 +73,8 @@ def _remember(request: pytest.FixtureRequest, fixture: str, cluster: Handle) -> 
 def _marked(request: pytest.FixtureRequest, make: Any) -> Any:
     """Return the cluster that `make` creates with the arguments of the test's markers `kafka`.
 
-    make: the function that creates a cluster, `kafkaproto.testing.cluster` or `async_cluster`. Arguments of a marker closer to the test replace those
-    of the same name on its class or module.
+    make: the function that creates a cluster, `kafkaproto.testing.cluster` or `async_cluster`. If markers of the test, its class and its module give
+    the same argument, the marker closest to the test decides.
     """
     arguments: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers("kafka"))):
@@ -85,9 +85,9 @@ def _marked(request: pytest.FixtureRequest, make: Any) -> Any:
 
 @contextmanager
 def _naming_the_marker(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Return a context manager for the start of a test's cluster. If the test has the marker `kafka`, the error of a failed start names it.
+    """Return a context manager in which a test's cluster is started. It names the marker `kafka` of the test in the error of a failed start.
 
-    A TypeError, ValueError or KafkaError becomes a pytest.UsageError. If the test has no marker, or for other errors, the error is not changed.
+    If the test has the marker, a TypeError, ValueError or KafkaError becomes a pytest.UsageError. All other errors are not changed.
     """
     from kafkaproto.broker.errors import KafkaError
 
@@ -266,8 +266,8 @@ def _kafka_session_cluster() -> Iterator[Any]:
 def kafka_broker(request: pytest.FixtureRequest, _kafka_session_cluster: Any) -> Any:
     """Provide the broker that all tests of the session share, reset for this test.
 
-    A reset removes topics, groups, quotas, changed settings and the journal (the cluster's record of requests and events), and sets a clock that
-    tests have moved forward back to the real time.
+    A reset removes topics, groups, quotas, changed settings and the journal (the cluster's record of requests and events). If tests have moved the
+    broker's clock forward, a reset sets it to the real time again.
     """
     _kafka_session_cluster.reset()
     _remember(request, "kafka_broker", _kafka_session_cluster)

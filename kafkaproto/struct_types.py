@@ -178,7 +178,7 @@ class StructType(WireType, Generic[T]):
 
 
 class NullableStruct(WireType):
-    """A struct that may be None. Its encoding begins with a signed byte, which is negative for None."""
+    """Wire type of a struct that may be None. The encoding begins with a signed byte, which is negative for None."""
 
     null, present, null_test = b"\xff", b"\x01", "> 127"
 
@@ -223,7 +223,7 @@ class NullableStruct(WireType):
 
 
 class TaggedNullableStruct(NullableStruct):
-    """A nullable struct inside a tagged field. Its encoding begins with an unsigned varint, which is 0 for None."""
+    """Wire type of a tagged field whose value is a struct or None. The encoding begins with an unsigned varint, which is 0 for None."""
 
     null, present, null_test = b"\x00", b"\x01", "== 0"
 

@@ -71,7 +71,10 @@ def client_waits(api_key: int, version: int) -> bool:
 
 @cache
 def throttle_time_since(api_key: int) -> int | None:
-    """Return the first version of an API whose response has `throttle_time_ms`, or None if no version has. Raises ValueError for an unknown key."""
+    """Return the first version of an API whose response has the field `throttle_time_ms`; None if no version has this field.
+
+    Raises ValueError for an unknown API key.
+    """
     info = APIS[ApiKey(api_key)]
     for version in range(info.min_version, info.max_version + 1):
         if any(name == "throttle_time_ms" for name, _ in codec(api_key, version).response.fields):

@@ -184,7 +184,7 @@ def flexible_text(message: Message) -> str:
 
 
 def flexible_clause(message: Message) -> str:
-    """Return which versions are flexible, as a clause that follows the versions and a comma, such as "all of which are flexible (KIP-482)"."""
+    """Return the clause that follows the versions in a sentence: which of them are flexible, such as "all of which are flexible (KIP-482)"."""
     is_one = message.versions.lowest == message.versions.highest
     if not message.flexible:
         return ("which is not" if is_one else "none of which is") + " flexible (KIP-482)"
@@ -228,9 +228,9 @@ def default_text(field: Field, names: dict[str, str]) -> str:
 
 
 def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
-    """Yield the source text of each wire layout of a message, in the order of versions, then of a dict that maps versions to layouts.
+    """Yield the source text of each wire layout of a message, in the order of versions.
 
-    The layout of a nested struct precedes the layouts that contain it.
+    The layout of a nested struct precedes the layouts that contain it. The last text defines a dict that maps versions to layouts.
     """
     written: set[str] = set()
     prefix = layouts.of(message.name, message.versions.lowest).constant.rpartition("_V")[0]

@@ -108,9 +108,9 @@ def facts(definition: str) -> Json | None:
 
 
 def served(jar: Path) -> dict[str, Json]:
-    """Return the facts (see `facts`) of those definitions in a jar that brokers need, by name: of headers, requests and responses.
+    """Return the definitions in a jar that a broker needs, by name, each reduced to its facts (see `facts`).
 
-    The requests and responses are those of all APIs that a broker's listeners accept.
+    A broker needs the definitions of headers, and those of the requests and responses of all APIs that a broker's listeners accept.
     """
     result = {}
     with zipfile.ZipFile(jar) as archive:
@@ -128,10 +128,10 @@ def served(jar: Path) -> dict[str, Json]:
 
 
 def data(older: Path, newer: Path) -> dict[str, Json]:
-    """Return the definitions for ``schemas/data``, by name: data inside messages and records, reduced by `facts` to what the project uses.
+    """Return the definitions of data inside messages and records, for ``schemas/data``, by name, each reduced to its facts (see `facts`).
 
-    older, newer: the folders with the jars of two Kafka releases. If a definition describes the key of a record in a coordinator's topic, the topic's
-    name and the name of the definition of the record's value are added to the definition.
+    older, newer: the folders with the jars of two Kafka releases. A definition of the key of a coordinator's record gets two additional facts: the
+    name of the topic with these records, and the name of the definition of the record's value.
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
     texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}

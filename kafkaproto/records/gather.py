@@ -1,6 +1,6 @@
 """Columns of records computed with numpy: one operation for all records instead of one record after the other.
 
-Only the positions of the records are found one after the other, except those of consecutive records of one size. For unusual or damaged records,
+Only the positions of the records are found one after the other, unless consecutive records have the same size. For unusual or damaged records,
 `columns` and `keys` return None. The caller then uses the slower decoder `walk`, which reports damage. This module does not depend on batch headers.
 Only `kafkaproto.records.columns` imports it, after checking that numpy is installed.
 """

@@ -255,8 +255,9 @@ def records(message: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator
 def _base_offset(wrapper: MessageHeader, inside: bytes, last_at: int) -> int:
     """Return the number to add to each inner offset of a compressed message (wrapper) to get the record's offset in the log.
 
-    last_at: the position in ``inside`` of the last inner message. The result is 0 in magic 0, whose inner offsets are absolute, and for a wrapper
-    with offset 0: some versions of librdkafka give the wrapper offset 0 and the inner messages the offsets 0, 1 and so on.
+    inside: the decompressed inner messages. last_at: the position of the last inner message in ``inside``. The result is 0 in magic 0, whose inner
+    offsets are absolute. It is also 0 for a wrapper with offset 0: some versions of librdkafka give the wrapper offset 0 and the inner messages the
+    offsets 0, 1 and so on.
     """
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0

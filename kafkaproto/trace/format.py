@@ -53,7 +53,7 @@ ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
 UNKNOWN_WAIT_NS = -1
 UNANSWERED = "the connection closed before the response was sent"
-"""The text of the event "problem" that a trace has for a request without the response that it required."""
+"""The text of the event "problem" in a trace for a request that required a response but got none, because its connection was closed."""
 
 
 class TraceError(ValueError):

@@ -124,9 +124,9 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
     api: the codec of the request's version. frame: the bytes with the request. body_at: the position in `frame` at which the header ends. end: the
     position at which the whole request ends. request: the decoded message.
 
-    Each batch is replaced by its header. Most requests have one batch and only empty tags after it: their bytes are cut without encoding. Any other
-    request is encoded again. If encoding fails, only the header of the request is returned, and no lengths. Encoding fails if a text with invalid
-    UTF-8 has become too long: decoding has replaced invalid bytes by U+FFFD, which takes three bytes.
+    Each batch is replaced by its header. Most requests have one batch and only empty tag sections after it. From such a request, the records are cut
+    out without encoding it again. Any other request is encoded again. If this fails, only the header of the request is returned, and no lengths.
+    Encoding fails if a text with invalid UTF-8 has become too long: decoding has replaced invalid bytes by U+FFFD, which takes three bytes.
     """
     topics = request.topic_data
     if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:
