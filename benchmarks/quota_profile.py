@@ -24,7 +24,7 @@ from benchmarks.report import write_section
 
 REQUESTS = 20_000
 LEAST_SHARE = 0.003
-"""A function gets a table row of its own if the time that quotas add to it is at least this share.
+"""The minimum by which quotas must increase the time of a function, so that the function gets a table row of its own.
 
 The value is a share of the whole time of a request without quotas.
 """

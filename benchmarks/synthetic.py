@@ -142,7 +142,7 @@ def entries(count: int, seed: int) -> Iterator[Exchange]:
 def write(folder: Path, count: int, seed: int = 1) -> int:
     """Write a synthetic trace of `count` requests into the new folder `folder`, in files of 64 MB. Returns the size of all its entries in bytes.
 
-    seed: of the random numbers; with equal `count`, equal seeds give equal traces.
+    seed: the seed of the random numbers. Calls with the same `count` and `seed` write the same trace.
     """
     folder.mkdir(parents=True)
     meta = {

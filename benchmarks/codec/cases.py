@@ -76,7 +76,7 @@ class MessageCase:
 
     @property
     def layout(self) -> Message[Any]:
-        """Return the codec's description of the fields of this version of the request or response."""
+        """Return this project's layout of the message in this version: its fields in wire order, with their wire types."""
         api = codec(self.key, self.version)
         return api.request if self.is_request else api.response
 

@@ -87,8 +87,8 @@ def keys(case: RecordCase) -> dict[str, Work]:
 def columns(case: RecordCase) -> dict[str, Work]:
     """Return functions that split a batch into columns (offsets, timestamps, keys, values), by name of the codec.
 
-    case: says which records the batch has. This project's codec ("ours") has a function that returns columns. Other codecs have no such function:
-    for each of them, the returned function reads all records and transposes them into one tuple per column.
+    case: the benchmark case with the records of the batch. This project's codec ("ours") has a function that returns columns. Other codecs have no
+    such function: for each of them, the returned function reads all records and transposes them into one tuple per column.
     """
     data = batch_for(case)
     columns_of = columns_function("columns")
@@ -106,7 +106,7 @@ def columns(case: RecordCase) -> dict[str, Work]:
 
 
 def build(case: RecordCase) -> dict[str, Work]:
-    """Return functions that build a batch from keys and values, by name of the codec. case: says which keys, values and compression."""
+    """Return functions that build a batch from keys and values, by name of the codec. case: the keys, values and compression to use."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatchBuilder as AiokafkaC
     from kafka.record import default_records as kafka_python

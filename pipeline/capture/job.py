@@ -125,10 +125,9 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 
 
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
-    """Return for each recording: (its broker ids and topic names, the number of packets that were left out, by reason).
+    """Return (broker ids and topic names, number of packets that were left out by reason) of each recording, in the order of `runs`.
 
-    rows: the rows of all tables made from the captures. This function uses only those of the internal table `_DISCOVERED`, which contain the facts.
-    runs: the recordings; the result has the same order.
+    rows: the rows of all tables made from the captures. The rows of the internal table `_DISCOVERED` contain the facts; other rows are not used.
     """
     cluster_facts = [ClusterFacts() for _ in runs]
     servers: list[set[str]] = [set() for _ in runs]

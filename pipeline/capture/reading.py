@@ -84,7 +84,7 @@ class ConnectionRows:
             del self._rows[entry.number]
 
     def forget(self) -> None:
-        """Drop the state of all connections seen so far. Call this only when all entries of these connections were converted."""
+        """Drop the state of all connections whose entries were passed to `rows`. Call this only if no further entries of them follow."""
         self._rows.clear()
 
 

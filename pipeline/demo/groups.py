@@ -102,7 +102,7 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     second_half = threading.Event()
 
     def pause(member: Member) -> bool:
-        """Return True while a member of the demo's group must not fetch, so that the test of the rebalance has two halves.
+        """Return True while a member of the demo's group must not fetch. Records are fetched in two halves, one before and one after a rebalance.
 
         In the first half, a member fetches only while the group has exactly two members with half of the partitions each. The member stops fetching
         when it has committed a quarter of all records. The second half starts when the second member has left, and the third member has joined and

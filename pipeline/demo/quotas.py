@@ -1,8 +1,8 @@
 """Step 4 of the demo: a producer and a consumer under a quota, checked against the arithmetic of Kafka's quota windows.
 
-A quota of Kafka does not set a fixed rate: how many bytes pass at once, and when, follows from the samples of its window. The expected throttle
-times are therefore computed with the broker's arithmetic (`kafkaproto.broker.quota.windows`), applied to the requests of the client. The clients do
-not delay requests themselves: the brokers respond at once with the throttle time, and mute the connection for that long (KIP-219).
+A Kafka quota does not set a fixed rate: the samples of its window determine how many bytes can pass at once, and when. The expected throttle times
+are therefore computed from the client's requests, with the broker's arithmetic (`kafkaproto.broker.quota.windows`). The clients do not delay requests
+themselves: the brokers respond at once with the throttle time, and mute the connection for that long (KIP-219).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _SCHEMA = pa.schema(
     ]
 )
 SCHEMAS = {False: _SCHEMA, True: _SCHEMA.append(pa.field("headers", _HEADERS))}
-"""Maps whether rows have a column `headers` (True or False) to the schema of the rows."""
+"""The two schemas of the rows: the key True is for rows with the column `headers`, the key False for rows without it."""
 
 
 class Rows:
@@ -56,8 +56,8 @@ class Rows:
         self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
         """The columns of all collected batches, one after another: byte positions of keys and values, offsets, and timestamps.
 
-        A byte position counts from the start of the payload of the record's own batch. `take` joins the payloads of all batches into one buffer;
-        adding the record's entry in `_shifts` gives the position in that buffer.
+        A byte position counts from the start of the payload of the record's own batch. `take` joins the payloads of all batches into one buffer.
+        The position in this buffer is the byte position plus the record's entry in `_shifts`.
         """
         self._shifts, self._kinds = array("q"), array("i")
         """Two arrays with an entry for each record.

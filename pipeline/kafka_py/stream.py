@@ -117,12 +117,12 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._initial
 
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
-        """Return the offset at which a batch starts in each partition: the lower of its offsets in `start` and `end`.
+        """Return the offset at which a batch starts in each partition: its offset in `start`, but not above its offset in `end`.
 
         start, end: the offsets between which Spark plans the batch. A start can be above its end only in the first batch, and only for a partition
-        that is read from its latest offset: after a restart, Spark plans the first batch again, with the end that it has stored, but with a start
-        that is looked up again. Records that arrived in between have raised the start. No record is lost, because the first batch has no records of
-        such a partition.
+        that is read from its latest offset. After a restart, Spark plans the first batch again: with the stored end, but with a start that is looked
+        up again. Records that arrived in between have raised this start. No record is lost, because the first batch has no records of such a
+        partition.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

@@ -35,7 +35,7 @@ def empty_row(table: str) -> Row:
 
 
 def recording_columns(exchange: Exchange) -> Row:
-    """Return the columns that need no decoded frame, such as times and sizes, as a dict of names to values."""
+    """Return the columns of the table `requests` that need no decoded frame, such as times and sizes, as a dict of names to values."""
     row: Row = {
         "conn": exchange.connection,
         "clock_ms": exchange.clock_ms or None,

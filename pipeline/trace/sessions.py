@@ -50,8 +50,8 @@ class _Session:
     """State of one fetch session.
 
     epoch: the session epoch that the next fetch must have. reported: maps a partition to the high watermark that the client received last in this
-    session. due_since_ns: maps a partition to the time of the first response of another session, or without a session, that had a higher high
-    watermark than `reported`.
+    session. due_since_ns: maps each partition whose high watermark has risen above `reported` to the time of the first fetch response outside this
+    session that had a higher value. The next response of this session must contain these partitions.
     """
 
     __slots__ = ("connection", "due_since_ns", "epoch", "reported", "requested")
@@ -196,10 +196,10 @@ class Sessions:
         """Return the number of partitions that the response to a fetch lacks.
 
         A full fetch must return all its partitions. An incremental fetch must return each partition whose high watermark has risen since the session
-        last returned the partition. A rise is known from a fetch response of the same broker outside the session. It counts only if that response was
-        ready before the broker began to handle this fetch. If the trace lacks this time, the time at which the broker received the fetch is used.
-        key: (broker, session id). requested: all partitions that the fetch covers. response_partitions: maps the partitions in
-        the response to their data.
+        last returned the partition. Fetch responses of the same broker outside the session show that a high watermark has risen. Such a response
+        counts only if it was ready before the broker began to handle this fetch or, if the trace lacks this time, before the broker received the
+        fetch. key: (broker, session id). requested: all partitions that the fetch covers. response_partitions: maps the partitions in the response
+        to their data.
         """
         if _is_full(request):
             return len(requested.keys() - response_partitions.keys())
@@ -215,11 +215,11 @@ class Sessions:
     def _note(
         self, exchange: Exchange, request: Any, response: Any, response_partitions: dict[PartitionKey, Any]
     ) -> None:
-        """Store the high watermarks in a fetch response, and note for the broker's other sessions that their next responses must contain them.
+        """Store the high watermarks in a fetch response, for its session and for the other sessions of the broker.
 
-        Another session must report the high watermark of a partition if the session last returned a lower high watermark. The session's
-        `due_since_ns` then gets the time of this response for the partition, unless an earlier time is already stored. response_partitions: maps the
-        partitions in the response to their data.
+        If another session has last returned a lower high watermark of a partition, its next response must contain the partition. The `due_since_ns`
+        of that session then gets the time of this response for the partition, unless an earlier time is already stored. response_partitions: maps
+        the partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

@@ -319,7 +319,11 @@ def earlier_runs(store: Store) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `kafkaproto tables`. Exit status: 0 without a problem, 1 if a file ends inside an entry, 2 if something was unreadable or rejected."""
+    """Run `kafkaproto tables` and return the exit status.
+
+    0: no problem. 1: the only problem is that the end of a file is missing. 2: a file could not be read, a run (a recording) was rejected, or the
+    tables could not be updated.
+    """
     options = parser("tables").parse_args(arguments)
 
     def note(line: str) -> None:

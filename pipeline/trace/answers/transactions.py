@@ -106,8 +106,8 @@ HELD = f"""
 
 These consumers read up to the last stable offset, which stays at the start of an open transaction. visible_ns: the time at which the trace first
 shows a last stable offset beyond that start; null if it never does. held_records: the number of hidden records, including those of other producers.
-This is the larger of two numbers: the offsets from the start of the transaction to the highest high watermark that the trace shows until visible_ns,
-and the records of the transaction itself.
+This is the larger of two numbers: the number of offsets from the start of the transaction to the highest high watermark that the trace shows until
+visible_ns, and the number of records of the transaction itself.
 """
 
 TRANSACTIONS = f"""

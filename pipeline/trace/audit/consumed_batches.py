@@ -47,9 +47,9 @@ def ends(tables: Tables) -> DataFrame:
     batch), seen_ns (time of the last response with the batch), life (equal for batches of the same log), stretch (equal for batches without missing
     offsets between them), marker_offset, committed, before_offset and seen_end.
 
-    marker_offset, committed: offset of the marker, and whether the marker commits. Both are null if the trace has no marker, or if it lacks offsets
-    between the batch and the marker, because one of these may be an earlier marker. before_offset: offset of the producer's last marker before the
-    batch, null if it is unknown. seen_end: the end (exclusive) of the offsets that follow the batch and are all in the trace.
+    marker_offset, committed: offset of the marker, and whether the marker commits. Both are null if the trace has no marker. They are also null if
+    the trace lacks an offset between the batch and the marker, because an earlier marker may be there. before_offset: offset of the producer's last
+    marker before the batch, null if it is unknown. seen_end: the trace has all offsets from the batch up to this offset, exclusive.
     """
     return tables.sql(
         """

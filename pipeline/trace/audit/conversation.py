@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NS_PER_MS = 1_000_000
 SLACK_MS = 1000
-"""The time in ms by which a fetch response may be late after `max_wait_ms`, because the machine may be busy."""
+"""How many ms after the end of `max_wait_ms` a fetch response may be ready at the latest, because the machine may be busy."""
 EARLY_MS = 5
 """The time in ms by which a measured wait may be shorter than `max_wait_ms`.
 

@@ -45,7 +45,7 @@ def _floors(checks: str) -> str:
     - A SyncGroup response counts, whichever broker sent it: the coordinator stores a generation before it sends SyncGroup responses. A JoinGroup
       response counts only if the broker of the row sent it.
     - After a group has started again at generation 1, its earlier responses do not count. A group has started again in two cases: it was deleted, or
-      a JoinGroup response has generation 1, and neither its member nor the group leader in it had joined before.
+      a JoinGroup response has generation 1, and neither the member that gets the response nor the leader that the response names had joined before.
     """
     return f"""
         WITH joined AS (

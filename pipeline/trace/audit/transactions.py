@@ -139,11 +139,11 @@ def committed_visible(tables: Tables) -> DataFrame:
 
 
 def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
-    """Check that transactions with a batch below an observed last stable offset have ended below the observed high watermark.
+    """Check observed last stable offsets: a transaction with a batch below the last stable offset must have ended below the high watermark.
 
-    checks: SQL for the observations. Each has a last stable offset and a high watermark of a partition at one time. Columns: run, seq, where_ (topic
-    name or id), partition, last_stable_offset, high_watermark and at_ns (time of the observation). Observations of partitions without transactional
-    batches are dropped.
+    checks: SQL for the observations. An observation is the last stable offset and the high watermark of a partition at one time. Columns: run, seq,
+    where_ (topic name or id), partition, last_stable_offset, high_watermark and at_ns (time of the observation). Observations of partitions without
+    transactional batches are dropped.
 
     A transaction ends at the offset of its marker. If the marker is unknown, the transaction counts as ending at the offset up to which the trace has
     all batches. Returns one row for each observation that is not dropped, except if the row would be broken and a truncation of the log may explain
@@ -214,10 +214,10 @@ def stable_in_replicas(tables: Tables) -> DataFrame:
 
 
 def markers(tables: Tables) -> DataFrame:
-    """Check that each transaction has the marker that its EndTxn decided, on each partition to which it wrote.
+    """Check that each partition of a transaction has the right marker: a commit or an abort, as the EndTxn of the transaction requested.
 
-    Returns one row per transaction and partition. It is also a fault if no marker is between the batches of two successive transactions of
-    a producer. Partitions for which an admin wrote markers are left out.
+    Returns one row per transaction and partition to which the transaction wrote. It is also a fault if no marker is between the batches of two
+    successive transactions of a producer. Partitions for which an admin wrote markers are left out.
 
     Columns: run (the recording), seq (of the EndTxn), transactional_id, topic, partition, producer_id, first_offset (of the transaction),
     marker_offset, decided (true if EndTxn commits), committed (true if the marker commits; null if unknown), broken (true: the row is a fault;

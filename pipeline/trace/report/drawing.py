@@ -58,7 +58,7 @@ class Drawing:
     - name: name of the figure.
     - height: height of the whole figure in inches.
     - panels: number of panels, with equal heights.
-    - below: makes two panels, and is the lower panel's share of the height, 0 to 1. Overrides `panels`.
+    - below: if it is not 0, the figure has two panels, and this is the lower panel's share of the height, below 1. Overrides `panels`.
     - heights: relative height of each panel. Overrides `panels` and `below`.
     """
 

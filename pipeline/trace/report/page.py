@@ -300,7 +300,7 @@ def rejected_by(release: str) -> Any:
 def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], more: bool = False) -> Markup:
     """Return an HTML table of the first 40 rows (`SHOWN_ROWS`), with a note if there are more. A wide table has its own scroll bar.
 
-    columns: the names of the columns to show, in order. rows: maps from column name to value. more: whether there are rows besides `rows`.
+    columns: the names of the columns to show, in order. rows: each row maps column names to values. more: whether there are rows besides `rows`.
     """
     head = Markup("").join(Markup("<th>{}</th>").format(name.replace("_", " ")) for name in columns)
     body = Markup("").join(
