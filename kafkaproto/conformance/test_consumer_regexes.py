@@ -155,11 +155,11 @@ def test_regex_record_is_written_after_a_join_and_a_tombstone_when_the_member_le
 
 @pytest.mark.rule("GN-38")
 def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group: ConsumerGroup) -> None:
-    """Member C joins with a regular expression. Resolving it starts epoch 2, for which no target assignment is computed yet.
+    """Member C joins with a regular expression. When the expression is resolved, epoch 2 starts. Member B then joins with another expression.
 
-    Member B then joins with another expression. B has no topics until the broker has resolved that expression. B's join computes the target
-    assignment of epoch 2. Like Kafka, the broker still treats the subscriptions of all members as equal, because they were equal before B joined. For
-    equal subscriptions, the broker uses the topics of one member for all members. Here this member is B, so B and C get empty targets.
+    B's join computes the target assignment of epoch 2. B has no topics yet, because the broker has not resolved B's expression. Like Kafka, the
+    broker still treats the subscriptions of all members as equal, because they were equal before B joined. For equal subscriptions, the broker uses
+    the topics of one member for all members. Here this member is B, so B and C get empty target assignments.
     """
     assert group.result(join(group, "C", whole(group))) == (1, [])
     wait_for_epoch(group, 2)

@@ -58,9 +58,9 @@ def write_record(group: ConsumerGroup) -> None:
 
 
 def hidden_group(subject: Subject) -> ConsumerGroup:
-    """Return an empty group that Kafka has removed from the coordinator's memory because of a rejected JoinGroup, so that no request finds it.
+    """Return an empty group after a rejected JoinGroup. The group has the committed offset 5 for partition 0.
 
-    The group has the committed offset 5 for partition 0. A cluster that follows the KIPs still finds the group.
+    Kafka has removed the group from the coordinator's memory, so no request finds the group. A cluster that follows the KIPs keeps the group.
     """
     group = empty_group(subject)
     reject_join(group)

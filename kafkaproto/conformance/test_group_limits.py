@@ -108,10 +108,10 @@ def test_member_id_of_a_pending_member_is_unknown_after_a_join_to_the_full_group
 
 @pytest.mark.rule("GC-24", "GC-30")
 def test_rejected_pending_member_ends_the_join_phase_only_in_the_scala_coordinator(subject: Subject) -> None:
-    """A join phase waits only for a pending member, which the full group then rejects.
+    """A join phase waits only for a pending member: a client that has got a member id, but has not joined with it yet.
 
-    The rejection ends the join phase in Kafka's old coordinator (in Scala); the one in Java waits for the rebalance timeout. A pending member has got
-    its member id, but has not joined with it yet.
+    The client then joins, and is rejected because the group is full. This ends the join phase in Kafka's old coordinator (in Scala). In the new
+    coordinator (in Java), the join phase lasts until the end of the rebalance timeout.
     """
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=REBALANCE_MS) for _ in range(2))

@@ -98,11 +98,11 @@ def test_join_group_with_an_invalid_array_length_in_a_subscription_gets_no_respo
 def test_offset_delete_fails_for_every_topic_if_a_members_subscription_is_truncated(
     subject: Subject, data: bytes, is_read: bool
 ) -> None:
-    """If a member's subscription ends before the end of its user data, or has a negative version, the group counts as subscribed to every topic.
+    """The only member of a group joins with an invalid subscription. OffsetDelete then names a topic that the subscription does not name.
 
-    Missing or invalid fields after the user data have no effect, because the coordinator does not decode them. data: the subscription in JoinGroup.
-    is_read: True if the coordinator decodes the missing or invalid part of `data`. OffsetDelete for a topic that the subscription does not name then
-    gets GROUP_SUBSCRIBED_TO_TOPIC. If `is_read` is False, OffsetDelete gets no error.
+    If the subscription ends before the end of its user data, or has a negative version, the group counts as subscribed to every topic, so
+    OffsetDelete gets GROUP_SUBSCRIBED_TO_TOPIC. If only fields after the user data are missing or invalid, OffsetDelete gets no error, because the
+    coordinator does not decode these fields. data: the subscription. is_read: whether the coordinator decodes the missing or invalid part of `data`.
     """
     group = Group(subject)
     assert join(group, ("range", data)).error_code == 0

@@ -69,10 +69,12 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
 def aborted_listed(tables: Tables) -> DataFrame:
     """Check that a read_committed response lists each aborted transaction that has a batch in the response.
 
-    Returns one row per response and aborted transaction. A transaction is known to be aborted from its marker. If the trace does not say whether the
-    marker aborts, a transaction is known to be aborted if any response lists it as aborted. A batch belongs to the transaction that the next marker
-    of its producer ends. A batch is checked only if the trace has every offset from the batch to this marker: otherwise an earlier marker may be
-    missing.
+    Returns one row per response and aborted transaction.
+
+    - A transaction is known to be aborted from its marker or, if the trace does not say whether the marker aborts, from any response that lists the
+      transaction as aborted.
+    - A batch belongs to the transaction that the next marker of its producer ends. A batch is checked only if the trace has every offset from the
+      batch to this marker: otherwise an earlier marker may be missing.
 
     Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset, marker (offset of the transaction's marker), broken
     (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1). first_offset: the first
