@@ -106,7 +106,7 @@ class BrokerResource:
         own: all settings that are set on this resource after the change. The checks, in Kafka's order:
 
         A. No setting is read-only.
-        B. The name of each setting for a key store begins with the prefix of a listener.
+        B. The name of each setting for a key store or trust store begins with the prefix of a listener.
         C. Each value is valid.
         D. A change for all brokers contains no setting that can be set only for a single broker.
         E. No two settings contradict each other.

@@ -256,7 +256,7 @@ def _edited(operation: int, held: str, text: str) -> str:
     """Return the new text of a list setting after an APPEND or SUBTRACT (`operation`). text: the items to append or subtract.
 
     held: the text before the operation. It is the value that is set on the resource itself, or Kafka's default if no value is set. An empty item in
-    `text` is appended like any other item. The new text is checked later, and an empty item is rejected then.
+    `text` is appended like any other item; the later check of the new text decides whether it is allowed.
     """
     items = [item for item in java_split(held) if item]
     if operation == Operation.APPEND:

@@ -1,8 +1,8 @@
 """The state of groups and offsets up to the high watermark: requests that only read see this state while later records are not replicated (GC-66).
 
 Kafka's coordinator in Java can read every state of its groups since the high watermark, because it stores the groups in timeline collections. This
-broker stores two states of its groups instead. A change is applied to the newest state at once. It is also queued, decoded, and applied to the second
-state once it is replicated. A request that only reads uses the second state, and therefore reads no records of the log.
+broker stores two states of its groups instead. A change is applied to the newest state at once. It is also decoded and put into a queue until it is
+replicated, and then applied to the second state. A request that only reads uses the second state, and therefore reads no records of the log.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ class Membership:
 
         - UNKNOWN_MEMBER_ID (25) if no member has the instance id in the request, or if the request has no instance id and no member has its member
           id;
-        - FENCED_MEMBER_EPOCH (110) instead, if `group.fenced` contains the id of the removed member that had the instance id or, without a removed
-          member, the request's member id;
+        - FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID, if `group.fenced` contains the request's member id or, if `group.static_ids` still
+          maps the instance id to a removed member (GN-34), the id of that member;
         - FENCED_INSTANCE_ID (82) if a member with another member id has the instance id.
         """
         if request.instance_id is not None:
@@ -78,7 +78,8 @@ class Membership:
 
         entries: the list to which records of the change are added. Raises KafkaError:
 
-        - UNKNOWN_MEMBER_ID (25) if the member does not join and is not in the group, or if its instance id belonged to a removed member (GN-34);
+        - UNKNOWN_MEMBER_ID (25) if the member does not join and is not in the group, or if `group.static_ids` still maps its instance id to a removed
+          member (GN-34);
         - FENCED_MEMBER_EPOCH (110) for a wrong epoch, and for a removed member whose id is in `group.fenced`;
         - FENCED_INSTANCE_ID (82) if the member does not join, and another member has its instance id;
         - UNRELEASED_INSTANCE_ID (111) if the member joins with the instance id of a member that has not left and must not be replaced.
@@ -124,9 +125,10 @@ class Membership:
 
         entries: the list to which records of the change are added. Raises KafkaError, only for a static member:
 
-        - UNKNOWN_MEMBER_ID (25) if its instance id belonged to a removed member, or if it sends a member id and no member has its instance id;
-        - FENCED_MEMBER_EPOCH (110) instead, if `group.fenced` contains the id of the removed member or, without a removed member, the request's
-          member id;
+        - UNKNOWN_MEMBER_ID (25) if it sends a member id and no member has its instance id, or if `group.static_ids` still maps its instance id to a
+          removed member (GN-34);
+        - FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID, if `group.fenced` contains the id of that removed member or, if there is none, the
+          request's member id;
         - FENCED_INSTANCE_ID (82) if it sends a member id, and another member has its instance id.
         """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
@@ -144,9 +146,10 @@ class Membership:
 
         The ids are compared only if the request contains both. No member is added. Raises KafkaError:
 
-        - UNKNOWN_MEMBER_ID (25) if the instance id belonged to a removed member, or if the request has a member id and no member has the instance id;
-        - FENCED_MEMBER_EPOCH (110) instead, if `group.fenced` contains the id of the removed member or, without a removed member, the request's
-          member id;
+        - UNKNOWN_MEMBER_ID (25) if the request has a member id and no member has the instance id, or if `group.static_ids` still maps the instance id
+          to a removed member (GN-34);
+        - FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID, if `group.fenced` contains the id of that removed member or, if there is none, the
+          request's member id;
         - FENCED_INSTANCE_ID (82) if the request has a member id, and a member with another member id has the instance id.
         """
         if request.group_instance_id is not None:
@@ -160,8 +163,8 @@ class Membership:
         Raises KafkaError:
 
         - UNKNOWN_MEMBER_ID (25) if there is no such member, or if the member uses the new protocol (KIP-848);
-        - FENCED_MEMBER_EPOCH (110) instead, for a static member, if `group.fenced` contains the id of the removed member that had the instance id or,
-          without a removed member, `member_id`;
+        - FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID, for a static member, if `group.fenced` contains `member_id` or, if
+          `group.static_ids` still maps the instance id to a removed member (GN-34), the id of that member;
         - FENCED_INSTANCE_ID (82) if a member with another member id has the instance id.
         """
         if instance_id is None:

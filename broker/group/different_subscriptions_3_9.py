@@ -58,8 +58,8 @@ class _Group:
     def sorted_places(self) -> list[Place]:
         """Return all partitions, sorted by their topic's number of partitions per subscriber, the largest number first.
 
-        For equal numbers, partitions of topics with fewer subscribers come first, then partitions with a lower index, then those that come first in a
-        Java `HashSet`.
+        Partitions with equal numbers are sorted by the number of subscribers of their topic, then by index, both ascending. Partitions that are equal
+        in this, too, are in the order of a Java `HashSet`.
         """
         places = [(topic_id, i) for topic_id in topic_order(self.subscribers) for i in range(self._counts[topic_id])]
         in_table = java_order(places, lambda place: 31 * (31 + uuid_hash_bits(place[0])) + place[1] & ALL_BITS)

@@ -15,8 +15,8 @@ def share_out(
     """Give all members the same number of partitions, or one more to some. A partition moves only if its owner has too many (GN-42).
 
     If the partitions cannot be divided equally, some members get an extra partition each. Before 4.1, these are the first members. From 4.1 on, they
-    are the first members for which one of these conditions is true (GN-43): the member already owns more partitions than the equal share, or fewer
-    members follow than extra partitions remain.
+    are the first members for which one of these conditions is true (GN-43): the member already owns more partitions than members without an extra
+    partition get, or fewer members follow than extra partitions remain.
 
     members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. is_release_4_1: whether the rules of Kafka 4.1
     and later apply. Returns the partitions of each member by member id.

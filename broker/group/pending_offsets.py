@@ -16,8 +16,8 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 class PendingOffsets:
     """The pending offsets of one group, by producer id and partition. They are numbered in the order in which they are added.
 
-    When an offset becomes a committed offset of the group, it replaces the pending offsets of its partition that have lower numbers. A replaced
-    offset is ignored when its transaction commits.
+    When a transaction commits, each of its offsets replaces the pending offsets of the same partition that have lower numbers. An offset that is
+    committed outside a transaction replaces all pending offsets of its partition. A replaced offset is ignored when its transaction commits.
     """
 
     __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")

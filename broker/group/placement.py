@@ -40,7 +40,8 @@ def coordinator_of(key: str, topic: str, topics: InternalTopics, partition_count
     """Return the id of the broker that coordinates the group or transactional id `key`: the leader of its partition of `topic`.
 
     Creates the topic if it does not exist. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader.
-    partition_count: how many partitions of the topic are used, from partition 0 on; 0 for all. Partitions that were added later are not used (M-8).
+    partition_count: how many partitions of the topic are used, from partition 0 on; 0 for all. As in Kafka, a broker does not use partitions that
+    were added to the topic after the broker had started (M-8).
     """
     try:
         placed = topics.ensure_internal(topic)

@@ -65,7 +65,7 @@ class Registry:
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
     def await_writes(self, group_id: str, now_ms: int, done: Stored) -> None:
-        """Call `done` when all earlier changes of a group are replicated. With Kafka's old group coordinator, call it at once (GC-66)."""
+        """Call `done` when all earlier changes of a group are replicated; at once if the broker emulates Kafka's old group coordinator (GC-66)."""
         self._storage.await_writes(group_id, now_ms, done)
 
     def create(self, group_id: str, now_ms: int) -> Group:

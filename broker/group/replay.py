@@ -54,7 +54,7 @@ def empty() -> Loaded:
 
 
 class CommittedOffsets(NamedTuple):
-    """The records of one offset commit: the committed offset of each partition. `offsets` must not change afterwards."""
+    """The records of one offset commit: the committed offset of each partition. The dict `offsets` must not be changed later."""
 
     group_id: str
     offsets: Mapping[PartitionKey, CommittedOffset]

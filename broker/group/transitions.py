@@ -337,8 +337,8 @@ def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) 
     is true: there were no members; the request neither changed a regular expression nor added a member; the common subscription contained both topic
     names and a regular expression.
 
-    member: the member that sent the request. If the request added this member, only the other members are compared. Otherwise this member is
-    compared, too, with its previous regular expression and its present topic names. changes: what the request changed.
+    member: the member that sent the request. If the request added this member, only the other members are compared. Otherwise the comparison includes
+    this member, with its previous regular expression and its present topic names. changes: what the request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

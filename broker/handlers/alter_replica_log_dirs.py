@@ -3,8 +3,9 @@
 v2 is flexible.
 Behaviour: a broker has one directory. A move to that directory succeeds, a move to any other gets error LOG_DIR_NOT_FOUND (57). A partition without a
 replica on this broker gets error REPLICA_NOT_AVAILABLE (9), so that kafka-reassign-partitions retries; an unknown partition gets error
-UNKNOWN_TOPIC_OR_PARTITION (3). A topic with a very long name gets error INVALID_TOPIC_EXCEPTION (17), because Kafka copies a moved replica into a
-directory whose name is even longer (AD-50). If a request names several directories for one partition, only the last of them counts (AD-48).
+UNKNOWN_TOPIC_OR_PARTITION (3). Kafka copies a moved replica into a directory `<topic>-<partition>.<32 digits>-future`; if this name would have more
+than 255 characters, the partition gets error INVALID_TOPIC_EXCEPTION (17, AD-50). If a request names several directories for one partition, only the
+last of them counts (AD-48).
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 v1 adds validate_only and messages; v2 adds throttle time; v4 accepts -1 for the default number of partitions and replicas; v5 is flexible and returns
 the settings of the new topic; v6 may return THROTTLING_QUOTA_EXCEEDED (KIP-599); v7 adds topic ids.
-Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). If the topics that are named only once
-have more than MAX_PARTITIONS partitions in total, all topics get error POLICY_VIOLATION (44) (AD-46). With a timeout of 0 or less, all topics get
-error REQUEST_TIMED_OUT (AD-43). All topics are checked before the first one is created (AD-45). The partitions of a valid topic are charged to the
-controller mutation quota (Q-18), also with validate_only.
+Behaviour: each topic is handled independently; a topic that is named more than once gets error INVALID_REQUEST (42). If the topics that are named
+only once have more than MAX_PARTITIONS partitions in total, all topics get error POLICY_VIOLATION (44, AD-46). With a timeout of 0 or less, all
+topics get error REQUEST_TIMED_OUT (7, AD-43), unless every topic is named more than once. All topics are checked before the first one is created
+(AD-45). The partitions of a valid topic are charged to the controller mutation quota (Q-18), also with validate_only.
 """
 
 from __future__ import annotations

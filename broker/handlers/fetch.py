@@ -166,8 +166,8 @@ def _resolve(
     """Return the partitions of a fetch as two lists in the same order: the key of each partition, and what to read from each partition.
 
     Both lists have the order in which the broker handles the partitions: first the partitions to read, then the partitions with an error that was
-    detected before reading (F-23). For a follower, the partitions with errors are in the order of the request, as in `KafkaApis`. For a consumer, the
-    partitions with unknown topic ids come first among them.
+    detected before reading (F-23). For a follower, the partitions with errors are in the order of the request, as in `KafkaApis`. For a consumer,
+    those of them with error UNKNOWN_TOPIC_ID (100) come before the others.
 
     by_id: whether the keys have topic ids instead of names. from_follower: whether a follower fetches. session: the context of the fetch, with the
     partitions of its fetch session or, without a session, of the request.

@@ -60,9 +60,9 @@ def _operations(altered: AlterConfigsResource) -> list[Change]:
 
 
 def _has_unknown_operation(exchange: Exchange, altered: AlterConfigsResource) -> bool:
-    """Return whether the changes of one resource in the request contain an unknown operation that the broker leaves to the controller.
+    """Return whether the changes of one resource are sent to the controller and contain an unknown operation.
 
-    The broker sends such changes to the controller, which rejects them.
+    The controller then rejects all changes of the request that are sent to it (AD-38).
     """
     return is_forwarded(exchange.node, altered.resource_type) and any(
         c.config_operation not in OPERATIONS for c in altered.configs

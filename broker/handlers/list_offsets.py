@@ -3,8 +3,8 @@
 v0 returns an array of offsets; v1 returns one offset with its timestamp; v2 adds isolation level and throttle time; v4 adds leader epochs; v7 adds
 timestamp -3 (the record with the largest timestamp); v8 adds -4 (the earliest local offset); v9 adds -5 (the latest tiered offset); v10 adds a
 timeout for reads from remote storage; v11 adds -6 (the earliest offset that is to be uploaded to remote storage). This broker has no remote storage.
-Behaviour: timestamp -1 stands for the end of the log as far as the client may read it, -2 for the start of the log. Any other timestamp selects the
-first record at or after it (L-1 to L-10, L-12). With replica id -2 any replica responds, otherwise only the leader.
+Behaviour: timestamp -1 stands for the end of the log as far as the client may read it, -2 for the start of the log. A timestamp of 0 or more selects
+the first record at or after it (L-1 to L-10, L-12). With replica id -2 any replica responds, otherwise only the leader.
 """
 
 from __future__ import annotations

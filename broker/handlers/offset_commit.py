@@ -113,7 +113,7 @@ def _response(
     """Return the response to the request, with the result of each partition in `results`.
 
     results: maps (topic, partition) to an error code. error_code: the error code of all partitions that are not in `results`; None if these
-    partitions are unknown, so that they get the error code for an unknown topic or partition.
+    partitions are unknown, so that they get UNKNOWN_TOPIC_OR_PARTITION (3) or, in v10 for an unknown topic id, UNKNOWN_TOPIC_ID (100).
     """
     repeats = exchange.node.groups.is_new_coordinator
     if exchange.api_version >= FIRST_VERSION_BY_ID:

@@ -1,7 +1,7 @@
 """UpdateFeatures (key 57, versions 0-2): change the finalized levels of features (KIP-584).
 
 v0 has a flag that should allow a downgrade; Kafka ignores the flag. v1 replaces the flag by an upgrade type, and adds validation without a change
-(KIP-778); v2 has no results for single features.
+(KIP-778); the response of v2 has no results of the individual features.
 Behaviour: before Kafka 4.0 each feature is changed or has an error; from 4.0 on all are changed or none, and the response has the first error. The
 next ApiVersions response has the new levels (AD-19 to AD-21).
 """

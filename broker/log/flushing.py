@@ -10,7 +10,7 @@ NO_FLUSH = (1 << 63) - 1
 
 
 class FlushState:
-    """Determines when the store of one partition (the bytes of its log) must be flushed to the disk. The limits may change at any time.
+    """The state from which the next flush of the store of one partition (the bytes of its log) is computed. The limits may change at any time.
 
     limit_records: the number of appended records after which the store is flushed (flush.messages). limit_ms: the time since the last flush after
     which the next periodic check flushes the store (flush.ms). Both are `NO_FLUSH` for no limit. unflushed_records: the number of records appended

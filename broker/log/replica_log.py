@@ -397,8 +397,8 @@ class ReplicaLog:
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
         """Return the aborted transactions for a fetch response: for the `size_bytes` bytes that begin with the batch that holds `fetch_offset`.
 
-        As in Kafka, the list may also have transactions that begin after the bytes of the response: before the last offset of the next batch with an
-        entry in the sparse index or, without such a batch, before the end of the segment (F-20).
+        As in Kafka, the list may also have transactions that begin after these bytes, but before the last offset of the next batch that has an entry
+        in the sparse index. Without such a batch in the segment, they begin before the end of the segment (F-20).
         """
         transactions = self.producers.transactions
         if not transactions.aborted or fetch_offset >= self.runs.end_offset:

@@ -61,7 +61,7 @@ CODECS = {
 
 @dataclass(slots=True, frozen=True)
 class TopicLimits:
-    """The settings of a topic that affect validation.
+    """The settings of a topic that affect the validation of produced batches.
 
     `timestamp_before_max_ms`, `timestamp_after_max_ms`: by how many ms a CreateTime timestamp may be before or after the broker's time; 2**63 - 1
     for no limit. `compression_type`: "producer" or the codec that batches must have. `compression_level`: the level at which the broker compresses

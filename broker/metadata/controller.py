@@ -136,10 +136,10 @@ class Controller:
     ) -> Topic:
         """Return the topic enlarged to `count` partitions, without changing anything.
 
-        assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions,
-        once this number has been checked, but before the replicas are checked; its exceptions are passed on. Raises KafkaError with one of the errors
-        of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or
-        POLICY_VIOLATION.
+        assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions
+        before the replicas are checked, unless the number is below 1 or does not match `assignments`; its exceptions are passed on. Raises KafkaError
+        with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
+        INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
         """
         return planning.plan_partitions(self.image, name, count, assignments, counted)
 

@@ -17,7 +17,7 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 def updated(old: Image, new: Image, changed: Sequence[str], config: ClusterConfig) -> Image:
     """Return the metadata image `new` with updated eligible leader replicas of each partition whose state differs from that in `old`.
 
-    If the feature is disabled, these partitions have no eligible leader replicas afterwards. changed: the names of the topics that differ.
+    If the feature (KIP-966) is disabled, these partitions have no eligible leader replicas afterwards. changed: the names of the topics that differ.
     """
     enabled = ELIGIBLE_LEADER_REPLICAS in new.features
     topics = {}

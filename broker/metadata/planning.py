@@ -143,10 +143,10 @@ def plan_partitions(
 ) -> Topic:
     """Return the topic enlarged to `count` partitions, without changing anything.
 
-    assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions, once
-    this number has been checked, but before the replicas are checked; its exceptions are passed on. The number must be above 0 and, if `assignments`
-    is given, equal to the number of its entries. Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION,
-    INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
+    assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions, before
+    the limit of partitions and the replicas are checked; its exceptions are passed on. It is not called if the number is below 1 or does not match
+    `assignments`. Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS,
+    INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
     """
     topic = image.topics.get(name)
     if topic is None:

@@ -65,8 +65,8 @@ _REASON = ("quota", "bound", "value", "rate", "window_ms")
 Place = tuple[str, str | None, int, str, int]
 """Identifies an offset that a client has reached: (kind of record, client id, broker, topic, partition).
 
-The kind of record is the `kind` of the record to publish in the journal topic, such as "fetched". If several offsets with equal tuples are collected,
-only the latest is published.
+The kind is the value of the field `kind` in the record to publish, such as "fetched". If several offsets with equal tuples are collected, only the
+latest is published.
 """
 
 

@@ -23,15 +23,16 @@ EVERY_MS = 1000
 REMEMBERED = 1000
 """The number of stored causes of throttles at which `ThrottleLog` drops old causes from memory.
 
-A cause is a quota entity or a forced-throttle rule; `ThrottleLog` stores the time of its last log line. A cause is old if it had no log line in the
-last second. Newer causes are never dropped, so `ThrottleLog` may store more than this number.
+A cause is a quota of an entity on one broker, or a forced-throttle rule on one broker; `ThrottleLog` stores the time of its last log line. A cause is
+old if it had no log line in the last second. Newer causes are never dropped, so `ThrottleLog` may store more than this number.
 """
 
 
 class ThrottleLog(Observer):
-    """Logs throttles, but at most one per second for each cause: a quota entity, or a rule by which a test forces throttles.
+    """Logs throttles, but on each broker at most one per second for each cause.
 
-    A log line also says how many throttles with the same cause were not logged since the previous line.
+    A cause is a quota of an entity, or a rule by which a test forces throttles. A log line also says how many throttles with the same cause were not
+    logged since the previous line.
     """
 
     def __init__(self) -> None:
@@ -42,9 +43,9 @@ class ThrottleLog(Observer):
             self.note(throttle_of(exchange, throttle_ms, reason, held))
 
     def note(self, seen: ThrottleSeen) -> None:
-        """Log the throttle `seen`, or only count it if a throttle with the same cause was logged in the last second.
+        """Log the throttle `seen`, or only count it if a throttle on the same broker with the same cause was logged in the last second.
 
-        The cause is a quota entity, or a rule by which a test forces throttles.
+        The cause is a quota of an entity, or a rule by which a test forces throttles.
         """
         reason = seen.reason
         key: tuple[object, ...]

@@ -34,7 +34,7 @@ class MetadataState:
     - features: the levels that differ from those of a new cluster.
     - scram: maps (user, mechanism) to credentials.
     - groups: maps a group id to (protocol type, committed offsets), as stored by an earlier version of this broker.
-    - logs: maps (topic id, partition) to the content of the metadata log about the log of this partition.
+    - logs: maps (topic id, partition) to the state of this partition's log, as far as the metadata log contains it.
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:

@@ -69,7 +69,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the address that the broker at `to` advertises to the address `to`, so that both addresses count as one broker.
+        """Maps a single key, the address that the broker itself advertises, to the address `to`: both addresses count as one broker.
 
         Empty until the advertised address is known.
         """

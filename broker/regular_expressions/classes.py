@@ -30,7 +30,7 @@ _FIRST_FOLDED, _LAST_FOLDED = 0x41, 0x1044F
 class Characters:
     """An immutable set of characters, stored as ranges of code points.
 
-    The ranges are stored as one sorted tuple. Each range has two items in it: its first code point, and the code point after its last one.
+    The ranges are stored as one sorted tuple, with two items for each range: its first code point, and the code point after its last one.
     """
 
     __slots__ = ("_bounds",)

@@ -154,7 +154,7 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """The time in ms when this replica was created, and the number of bytes appended to the partition before; used by `bytes_in_rate`."""
+        """(time in ms when this replica was created, number of bytes appended to the partition before that time), for `bytes_in_rate`."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}

@@ -20,7 +20,10 @@ class Waiting(Protocol):
 
 
 class Peer(Protocol):
-    """Interface of a client connection, as request handling uses it: data about the client, and methods that send or refuse a response."""
+    """Interface of a client connection, as request handling uses it.
+
+    It has data about the client, the name of the listener, the request in progress, and methods that send the response or close the connection.
+    """
 
     connection_id: int
     listener_name: str

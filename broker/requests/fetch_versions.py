@@ -1,4 +1,4 @@
-"""Names for the versions of Fetch with a new field or feature, for the code that has to distinguish the versions of a request."""
+"""Names for the versions of Fetch that introduced a field or feature. The broker handles or encodes earlier versions differently."""
 
 FIRST_WITH_THROTTLE_TIME = 1
 FIRST_WITH_SESSIONS = 7

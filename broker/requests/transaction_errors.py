@@ -13,7 +13,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Replacement(NamedTuple):
-    """Replaces an error of a coordinator: the versions of an API below version `first` return the error `instead`."""
+    """A rule that replaces an error of a coordinator: the versions of an API below version `first` return the error `instead`."""
 
     first: int
     instead: ErrorCode

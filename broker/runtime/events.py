@@ -175,7 +175,7 @@ class Observer:
         """
 
     def transaction_changed(self, broker_id: int, change: Any, now_ms: int) -> None:
-        """Handle the event that the state of a transactional id changed, for example its epoch or partitions, or that the coordinator loaded it.
+        """Handle the event that the stored state of a transactional id, such as its epoch or partitions, changed, or that the id was loaded.
 
         broker_id: the transaction coordinator. change: the change (`transaction.changes.TransactionChange`).
         """

@@ -50,7 +50,7 @@ class Timers:
         return timer
 
     def earliest_entry_ms(self) -> int | None:
-        """Return the time of the earliest entry in the heap, which is not after the next deadline; None if the heap is empty.
+        """Return the time in ms of the earliest entry in the heap of timers, which is never after the next deadline; None if the heap is empty.
 
         The entry may belong to a cancelled timer, so the next deadline may be later. `next_deadline_ms` is exact, but takes more time.
         """

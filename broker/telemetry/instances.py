@@ -76,7 +76,7 @@ class Instance:
       If `client_metrics_version` has risen since then, a new object replaces this one at the client's next request.
     - interval_ms: the push interval.
     - requested_ms, pushed_ms: when the client last requested the subscription, and when it last pushed metrics. A request or push that comes too
-      early is rejected and changes neither time (`begin_request`, `begin_push`).
+      early, so that `begin_request` or `begin_push` returns False, changes neither time.
     - is_terminating: whether the client marked its last push as its final one; True even if that push was rejected.
     - last_error: the error code of the last push; 0 if it was accepted or if the client has requested its subscription since.
     """

@@ -226,17 +226,17 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
 
 
 class _Result:
-    """Raises the error of a change that a test makes to a transaction, such as an abort, in the test.
+    """A context manager for a change that a test makes to a transactional id, such as an abort. It raises the error if the change fails.
 
-    A test method makes the change in the block of `with _Result(...) as result`, and passes `result` to the coordinator as the function `reply`. The
-    coordinator calls it with the result of the change.
+    A method of the test cluster makes the change in the block of `with _Result(...) as result`, and passes `result` to the coordinator as the
+    function `reply`. The coordinator calls it with the result of the change.
 
     - At the start of the block, KafkaError CONCURRENT_TRANSACTIONS (51) is raised if the markers of the last transaction are being written, or if an
-      earlier change of its state is not replicated yet.
-    - At the end of the block, KafkaError is raised if the coordinator has replied with an error.
-    - An error that the coordinator replies after the block is logged as a warning.
+      earlier change of the id's state is not replicated yet.
+    - At the end of the block, KafkaError is raised if the coordinator has called `result` with an error.
+    - If the coordinator calls `result` with an error only after the block, the error is logged as a warning.
 
-    method: the name of the test method, for messages.
+    method: the name of the method, for messages.
     """
 
     def __init__(self, transaction: Transaction, method: str) -> None:

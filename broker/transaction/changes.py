@@ -64,9 +64,9 @@ class TransactionChange(NamedTuple):
 
 
 def reporter(events: Events, broker_id: int) -> Callable[[TransactionChange, int], None]:
-    """Return a function that reports changes of transactional ids: it raises the event `transaction_changed`, and adds journal entries.
+    """Return a function that reports a change of a transactional id as event `transaction_changed` and, if it is visible, in the journal.
 
-    The entries have the kind "transaction". The journal is the list of requests, throttles and state changes that tests read. The function takes the
+    The journal is the list of requests, throttles and state changes that tests read; the entry has the kind "transaction". The function takes the
     change and the current time (ms).
     """
 
