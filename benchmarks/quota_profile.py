@@ -24,10 +24,7 @@ from benchmarks.report import write_section
 
 REQUESTS = 20_000
 LEAST_SHARE = 0.003
-"""The minimum by which quotas must increase the time of a function, so that the function gets a table row of its own.
-
-The value is a share of the whole time of a request without quotas.
-"""
+"""A function gets a table row of its own if quotas increase its time by at least this share of the whole time of a request without quotas."""
 RUN = """
 import cProfile, sys, time
 from kafkaproto.broker.server.main import main

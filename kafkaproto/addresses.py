@@ -31,7 +31,7 @@ def _coordinators(message: Any) -> Places:
 def _endpoints(message: Any) -> Places:
     """Return the addresses of new leaders in a response to Produce, Fetch, ShareFetch or ShareAcknowledge.
 
-    A broker adds such an address if it returns an error for a partition because another broker leads the partition (KIP-951).
+    A broker adds the address of the leader of each partition with the error NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH (KIP-951).
     """
     return _of_nodes(message.node_endpoints)
 

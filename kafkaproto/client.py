@@ -193,7 +193,10 @@ class Client:
         return data
 
     def version(self, api_key: int) -> int:
-        """Return the highest version of an API that client and broker both support. Raises NoCommonVersion if there is none, or before `agree`."""
+        """Return the highest version of an API that client and broker both support.
+
+        Raises NoCommonVersion if there is none, or if `agree` has not chosen versions yet.
+        """
         agreed = self._agreed.get(api_key)
         if not agreed:
             raise NoCommonVersion(api_key, self._spoken.get(api_key, NO_VERSIONS))

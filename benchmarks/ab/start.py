@@ -20,9 +20,9 @@ MODULES = ("kafkaproto.broker", "broker")
 The program starts the first of these packages that exists in the measured commit.
 """
 POSTPONED_S = 0.5
-"""The time in seconds from the broker's ready line to the end of the process.
+"""The time in seconds from the broker's report that it is ready to the end of the process.
 
-In this time, the broker does the work that it has postponed at its start, so that this work is counted, too.
+In this time, the broker does the work that it has postponed at its start. callgrind counts this work, too.
 """
 
 

@@ -52,9 +52,9 @@ class Hooks:
 
     @pytest.hookspec(firstresult=True)
     def pytest_conformance_kinds(self, config: pytest.Config) -> Sequence[Kind] | None:
-        """Return the kinds of clusters that the tests run on if the command line names no address; None if there are none.
+        """Return the kinds of clusters that the tests run on if the command line names no address; None to leave this to others.
 
-        A test suite that starts clusters by itself implements this hook. pytest takes the first result that is not None.
+        A test suite that starts clusters by itself implements this hook. If several implementations exist, the first result that is not None counts.
         """
 
 

@@ -281,8 +281,8 @@ def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
 def read(topic: Topic, offset: int, version: int | None = None, broker_id: int | None = None, **more: Any) -> Any:
     """Fetch the topic's first partition as a consumer, and return the partition's response.
 
-    more: further arguments of `wire.fetch`. version: the version of Fetch; by default, of the served versions with fields for all arguments in
-    `more`, the one closest to 11. broker_id: the broker to fetch from, by default the leader.
+    more: further arguments of `wire.fetch`. version: the version of Fetch. By default, it is the one closest to 11 of those that the cluster serves,
+    that are not below 5, and that have fields for all arguments in `more`. broker_id: the broker to fetch from, by default the leader.
     """
     if version is None:
         lowest = max((FETCH_FIELDS.get(name, 0) for name in more), default=0)
@@ -298,7 +298,7 @@ def read(topic: Topic, offset: int, version: int | None = None, broker_id: int |
 
 
 def make_lead(topic: Topic, broker_id: int) -> int:
-    """Make the in-sync replica on a broker the preferred leader, and elect it. Returns the leader epoch once that broker responds as leader."""
+    """Make a broker's in-sync replica the preferred leader, and elect it. Returns the new leader epoch once the broker responds as leader."""
     subject = topic.subject
     replicas = [broker_id, *(r for r in topic.partition().replica_nodes if r != broker_id)]
     order = [ReassignableTopic(topic.name, [ReassignablePartition(0, replicas)])]

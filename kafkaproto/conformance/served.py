@@ -98,7 +98,7 @@ def _listed(low: int, high: int) -> str:
 class Complete:
     """Base class of clusters under test.
 
-    Its methods describe a cluster that serves all API versions and topic settings of Kafka 3.9. Subclasses for other clusters override them.
+    Its methods describe a cluster with all API versions and topic settings of Kafka 3.9. Subclasses for other clusters override them.
     """
 
     def version(self, key: int, preferred: int, lowest: int = 0) -> int:

@@ -30,7 +30,7 @@ def profiles() -> list[str]:
 
 
 def settings_of(profile: str) -> dict[str, str]:
-    """Return the broker settings in a profile, a file of the conformance suite. Every broker of a cluster under test starts with these settings."""
+    """Return the broker settings in a profile, a file of the conformance suite. Tests of this profile expect that every broker has these settings."""
     lines = (PROFILES / f"{profile}.properties").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 

@@ -73,7 +73,7 @@ def invalid(reason: str) -> Error:
 
 
 def value_of(subject: Subject, name: str) -> str | None:
-    """Return the value of the setting `name` of broker 0 as DescribeConfigs returns it; None if the setting has no value."""
+    """Return the value of the setting `name` of broker 0 in a DescribeConfigs response; None if this value is null."""
     request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", [name])])
     [result] = subject.ask_once(request, 4).results
     value: str | None = result.configs[0].value

@@ -124,7 +124,7 @@ def test_group_records_contain_a_hash_of_the_subscribed_topics_from_4_1_on(subje
     racks = {single.name: [["r0"]] * 6, double.name: [["r0", "r1"], ["r0", "r1"], ["r1", "r2"]]}
 
     def stored() -> Stored:
-        """Return what the group's records store about subscribed topics, as `Stored` describes. Reads only records written since the last call."""
+        """Return (hash, topics) that the group's records store, in the form of `Stored`. Reads only the records written since the last call."""
         values = {kind: value for kind, _, _, value in log.new()}
         if TOPICS not in values:
             return values[GROUP].metadata_hash, None

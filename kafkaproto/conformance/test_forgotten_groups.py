@@ -58,9 +58,10 @@ def write_record(group: ConsumerGroup) -> None:
 
 
 def hidden_group(subject: Subject) -> ConsumerGroup:
-    """Return an empty group after a rejected JoinGroup. The group has the committed offset 5 for partition 0.
+    """Return an empty group to which a client has sent a rejected JoinGroup. The group has the committed offset 5 for partition 0.
 
-    Kafka has removed the group from the coordinator's memory, so no request finds the group. A cluster that follows the KIPs keeps the group.
+    Because of this JoinGroup, Kafka has removed the group from the coordinator's memory, so no request finds the group. A cluster that follows the
+    KIPs keeps the group.
     """
     group = empty_group(subject)
     reject_join(group)

@@ -52,7 +52,7 @@ _STREAMS = [
     "streams.initial.rebalance.delay.ms",
 ]
 UNPARSABLE = [(name, "x") for name in (*_UNKNOWN, *_CONSUMER_AND_SHARE, *_STREAMS)]
-"""(setting, value) of unknown settings of a group and of known settings with invalid values, in the order in which Kafka 4.2 checks them."""
+"""Pairs (setting, value): unknown settings of a group, and known settings with invalid values, in the order in which Kafka 4.2 checks them."""
 BEYOND_LIMITS = [
     *((name, "1") for name in (HEARTBEAT, SESSION, "share.heartbeat.interval.ms", "share.session.timeout.ms")),
     ("share.record.lock.duration.ms", "1000"),
@@ -128,8 +128,9 @@ def test_error_for_several_invalid_settings_of_a_group_names_the_first_in_the_or
 ) -> None:
     """The error names the invalid setting that Kafka checks first, whatever the order of the settings in the request.
 
-    The test uses the settings of `UNPARSABLE`, then those of `BEYOND_LIMITS`. The first request has all of them. Each further request omits the
-    setting that the last error named, until none is left. is_reversed: whether the requests have the settings in the reverse order.
+    The test sends a series of requests for the list `UNPARSABLE`, and another one for `BEYOND_LIMITS`. The first request of a series has all settings
+    of the list. Each further request omits the setting that the last error named, until none is left. is_reversed: whether the requests have the
+    settings in the reverse order of the list.
     """
     for invalid_settings in (UNPARSABLE, BEYOND_LIMITS):
         changes = [(name, SET, value) for name, value in invalid_settings]

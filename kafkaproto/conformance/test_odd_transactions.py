@@ -67,8 +67,8 @@ def test_one_add_partitions_to_txn_can_add_for_one_producer_and_verify_for_anoth
 ) -> None:
     """The test sends AddPartitionsToTxn as brokers do: one request for two transactional ids that have the same coordinator.
 
-    The request adds a partition to the transaction of one id, and verifies two partitions of the transaction of the other. version: the version of
-    the request. adds_first: whether the transaction that gets a partition comes first in the request.
+    The request adds a partition to the transaction of one id, and verifies two partitions for the other id, whose transaction has only one of them.
+    version: the version of the request. adds_first: whether the transaction that gets a partition comes first in the request.
     """
     topic, adding = new_topic(subject, partitions=2), Producer(subject)
     adding.init()

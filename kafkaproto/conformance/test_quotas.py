@@ -66,9 +66,9 @@ class Payer:
     def allowed_ms(self, sent_ms: float) -> float:
         """Return by how many milliseconds the throttle time in the response that has just arrived may differ from its expected value.
 
-        On the wall clock, it is unknown when the broker handles a request: at some time between its sending and its response. The throttle time may
-        therefore also differ by the total duration of this client's requests so far, but by at most `Subject.slack_ms`. sent_ms: when the last request
-        was sent.
+        Returns 0 if the cluster runs on a clock that the test advances. On the wall clock, the broker handles a request at an unknown time between
+        its sending and its response. The result is therefore `Subject.clock_slack_ms` plus the total duration of this client's requests so far, of
+        which at most `Subject.slack_ms` counts. sent_ms: when the last request was sent.
         """
         self.taken_ms += self.subject.now_ms() - sent_ms
         slack_ms = self.subject.clock_slack_ms

@@ -1,4 +1,4 @@
-"""Tests with a lasting effect on the offsets topic: one creates the topic while a broker is stopped, one adds partitions to the topic."""
+"""Tests with a lasting effect on the offsets topic: one creates it, at first with too few brokers for its replicas, one adds partitions to it."""
 
 from __future__ import annotations
 

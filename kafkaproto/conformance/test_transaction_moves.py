@@ -105,9 +105,9 @@ def test_second_batch_of_a_transaction_in_a_partition_needs_no_txn_coordinator(s
 def test_restarted_leader_no_longer_knows_failed_transaction_verifications(
     subject: Subject, transactional: bool
 ) -> None:
-    """A producer's first batch, with sequence 0, fails its verification. The leader then rejects the producer's next batch, with sequence 2.
+    """The leader fails to verify the transaction of a producer's first batch, with sequence 0. It then rejects the next batch, with sequence 2.
 
-    After a restart, the leader accepts the same batch. transactional: whether the batch with sequence 2 is transactional.
+    After a restart, the leader accepts the batch with sequence 2. transactional: whether the batch with sequence 2 is transactional.
     """
     subject.need_broker(2)
     topic, producer = new_topic(subject, assignment={0: [2]}), Producer(subject)

@@ -76,7 +76,8 @@ def test_uniform_assignor_gives_a_new_member_the_highest_partitions_from_4_0_on(
 def test_heartbeat_for_which_the_assignor_fails_changes_nothing_before_4_0(subject: Subject) -> None:
     """Member A unsubscribes from one of its two topics. Before 4.0, A's heartbeat gets an error, and changes no epoch and no target assignment.
 
-    The assignor fails because it moves a partition of a topic from one member to another, and then would move a partition of the same topic back.
+    The assignor fails because it moves a partition from one member to another, and then would move another partition of the same topic in the
+    opposite direction.
     """
     group = ConsumerGroup(subject)
     six, three, two = (group.add_topic(partitions).name for partitions in (6, 3, 2))

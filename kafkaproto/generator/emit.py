@@ -122,7 +122,7 @@ DATA_TEXTS = {
     "SnapshotHeaderRecord": "Value of the first control record in a snapshot of a KRaft quorum's log (KIP-630)",
     "VotersRecord": "Value of the control record that lists the voters of a KRaft quorum (KIP-853)",
 }
-"""Maps the name of data inside messages or records to the start of its class's docstring. Coordinators' records have no entry (`data_text`)."""
+"""Maps the name of data in messages or records to the start of its class's docstring. `data_text` makes the start for coordinators' records."""
 
 
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:

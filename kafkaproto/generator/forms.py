@@ -48,7 +48,7 @@ FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "struct": ({"name": str, "versions": str, "about": str, "fields": list}, {"name", "versions", "fields"}),
     "field": (FIELD_FORM, {"name", "type"}),
 }
-"""Maps a kind of JSON object, such as "field", to (dict of its possible keys to the types of their values, set of its required keys)."""
+"""Maps a kind of JSON object ("message", "struct" or "field") to (allowed keys with the types of their values, required keys)."""
 
 
 def check_form(source: Any, form: str, where: str) -> None:

@@ -125,7 +125,7 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 
 
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
-    """Return (broker ids and topic names, number of packets that were left out by reason) of each recording, in the order of `runs`.
+    """Return for each recording, in the order of `runs`: (its broker ids and topic names, the number of its left-out packets for each reason).
 
     rows: the rows of all tables made from the captures. The rows of the internal table `_DISCOVERED` contain the facts; other rows are not used.
     """

@@ -277,8 +277,8 @@ class Rows:
 def _coordinator_rows(api_key: int, keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
     """Yield (table name, row) for a request about groups or transactions.
 
-    A TxnOffsetCommit is about both: it yields rows about the group and rows about the transaction. keys: maps the columns that
-    identify the request to their values, which each row gets. response: None if the trace lacks the response.
+    A TxnOffsetCommit is about both: it yields rows about the group and rows about the transaction. keys: maps the columns that identify the request
+    to their values, which each row gets. response: None if the trace lacks the response.
     """
     for rows in (GROUP_ROWS, TRANSACTION_ROWS):
         if api_key in rows:
@@ -286,7 +286,7 @@ def _coordinator_rows(api_key: int, keys: Row, request: Any, response: Any) -> I
 
 
 _NO_BROKER_COLUMNS: Row = {column.name: None for column in TABLES["requests"] if column.broker_only}
-"""The columns of the table `requests` that only a recorder inside a broker can fill, with the value None that they have in all other traces."""
+"""Maps columns of the table `requests` to None: those that only a recorder inside a broker can fill, and that are None in all other traces."""
 _CONNECTION_COLUMNS = frozenset({"principal", "listener", "software"})
 _THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 

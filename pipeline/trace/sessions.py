@@ -50,8 +50,8 @@ class _Session:
     """State of one fetch session.
 
     epoch: the session epoch that the next fetch must have. reported: maps a partition to the high watermark that the client received last in this
-    session. due_since_ns: maps each partition whose high watermark has risen above `reported` to the time of the first fetch response outside this
-    session that had a higher value. The next response of this session must contain these partitions.
+    session, -1 after an error. due_since_ns: maps each partition whose high watermark has risen above `reported` to the time of the first fetch
+    response outside this session that had a higher value. A fetch of this session that the broker handles after this time must return the partition.
     """
 
     __slots__ = ("connection", "due_since_ns", "epoch", "reported", "requested")

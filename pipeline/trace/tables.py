@@ -321,8 +321,8 @@ def earlier_runs(store: Store) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `kafkaproto tables` and return the exit status.
 
-    0: no problem. 1: the only problem is that the end of a file is missing. 2: a file could not be read, a run (a recording) was rejected, or the
-    tables could not be updated.
+    0: no problem. 1: files lack their end, as after `kill -9`, and there is no other problem. 2: a file could not be read, a run (a recording) was
+    rejected, or the tables could not be updated.
     """
     options = parser("tables").parse_args(arguments)
 

@@ -47,9 +47,11 @@ def ends(tables: Tables) -> DataFrame:
     batch), seen_ns (time of the last response with the batch), life (equal for batches of the same log), stretch (equal for batches without missing
     offsets between them), marker_offset, committed, before_offset and seen_end.
 
-    marker_offset, committed: offset of the marker, and whether the marker commits. Both are null if the trace has no marker. They are also null if
-    the trace lacks an offset between the batch and the marker, because an earlier marker may be there. before_offset: offset of the producer's last
-    marker before the batch, null if it is unknown. seen_end: the trace has all offsets from the batch up to this offset, exclusive.
+    - marker_offset: offset of the marker. It is null if the trace has no marker after the batch, or if the trace lacks an offset between the batch
+      and the marker, because an earlier marker may be there.
+    - committed: whether the marker commits. It is null if `marker_offset` is null, and in traces before format version 5.
+    - before_offset: offset of the producer's last marker before the batch, null if it is unknown.
+    - seen_end: the trace has all offsets from the batch up to this offset, exclusive.
     """
     return tables.sql(
         """

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NS_PER_MS = 1_000_000
 SLACK_MS = 1000
-"""How many ms after the end of `max_wait_ms` a fetch response may be ready at the latest, because the machine may be busy."""
+"""How many milliseconds later than `max_wait_ms` a fetch response may be ready, because the machine may be busy."""
 EARLY_MS = 5
 """The time in ms by which a measured wait may be shorter than `max_wait_ms`.
 
@@ -111,17 +111,20 @@ def in_time(tables: Tables) -> DataFrame:
 def not_early(tables: Tables) -> DataFrame:
     """Check that a fetch response with less than `min_bytes` is not sent before `max_wait_ms` has passed. Returns one row per checked fetch.
 
-    - A response without records is always checked.
+    Fetches of followers are not checked, nor are responses with an error, a throttle time, a preferred replica or a diverging epoch.
+
+    - Any other response without records is checked.
     - A response with records is checked only if nothing else explains why it is early: the response contains all partitions, no partition has further
       records, and no consumer quota can lower the number of bytes. Quotas are known only if the recorder reports the broker's settings.
-    - A fetch beyond the high watermark or last stable offset does not break the rule, because brokers respond to it at once. The response shows these
-      offsets; in a fetch session, any response of the connection may show them.
+    - A fetch beyond the high watermark or last stable offset is no fault, because brokers respond to it at once. Its response shows these offsets. In
+      a fetch session, any response of the connection may show them.
 
-    The wait is measured with the broker's clock if the trace contains it.
+    The wait is measured with the broker's clock if the trace contains it. A wait that is too short by at most 5 ms (`EARLY_MS`) is no fault.
 
-    Columns: run (the recording), seq (of the fetch), client_id, min_bytes, max_bytes, max_wait_ms, waited_ms (the wait), records_bytes (size of the
-    records in the response), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`max_wait_ms` minus
-    `waited_ms`).
+    - run (the recording), seq (of the fetch), client_id, min_bytes, max_bytes, max_wait_ms: the fetch.
+    - waited_ms: the wait. records_bytes: size of the records in the response.
+    - broken: true (a fault) if the wait was too short; null (undecided) if missing entries may explain this.
+    - excess: `max_wait_ms` minus `waited_ms`.
     """
     rows = tables.sql(f"""
         WITH fetches AS (

@@ -289,16 +289,16 @@ def latest(tables: Tables) -> DataFrame:
 
 
 def earliest_at(tables: Tables) -> DataFrame:
-    """Check that ListOffsets for a timestamp returns the first record with that timestamp or a later one.
+    """Check that ListOffsets for a timestamp returns the first record with that timestamp or a later one. Returns one row per returned record.
 
-    Returns one row per partition looked up by timestamp. A row breaks the rule in two cases: the returned record is older than the timestamp, or a
-    fetched batch before the returned record has a record that is not older than the timestamp. The second case needs a log whose start never moved,
-    according to all responses. In a compacted topic, or a topic with unknown cleanup policy, it also needs a batch that was fetched after the
-    ListOffsets response, because such a batch still existed when the ListOffsets was handled.
+    A row is a fault if the returned record is older than the timestamp, or if a fetched batch before it has a record that is not older. Such a
+    batch counts only if no response shows a log start offset above 0. In a compacted topic, or a topic with unknown cleanup policy, it counts only if
+    it was fetched after the ListOffsets response: only then is it certain that the batch still existed when the ListOffsets was handled.
 
-    Columns: run (the recording), seq (of the ListOffsets), topic, partition, requested_timestamp, found_offset, returned_timestamp, reached_before
-    (largest timestamp of the fetched batches before `found_offset`), broken (true: the row is a fault; null: undecided, because the trace lacks
-    entries) and excess (`requested_timestamp` minus `returned_timestamp`, at least 1).
+    - run (the recording), seq (of the ListOffsets), topic, partition, requested_timestamp: the lookup. found_offset, returned_timestamp: the record.
+    - reached_before: largest timestamp of the batches before `found_offset` that count; null if none counts.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `requested_timestamp` minus `returned_timestamp`, at least 1.
     """
     rows = tables.sql(f"""
         WITH lookups AS (

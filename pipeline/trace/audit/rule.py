@@ -228,8 +228,8 @@ FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """SQL: true if the broker may have delayed a Fetch response for its throttle time, instead of sending it at once without records.
 
-Column `held` of `requests` says whether the broker delayed the response. If it is null, the API version decides: a broker that accepts version 8 or
-later is of release 2.0 or later, and delays no response (KIP-219). With a lower version, the broker may be older and may have delayed a response.
+The column `held` of `requests` says whether the broker delayed the response. If it is null, the API version decides: a broker that accepts version 8
+or later is of release 2.0 or later, and delays no response (KIP-219). With a lower version, it may have delayed a response with a throttle time.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run (a recording), and a time after everything."""

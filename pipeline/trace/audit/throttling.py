@@ -81,15 +81,18 @@ def empty_fetch(tables: Tables) -> DataFrame:
 def taken_back(tables: Tables) -> DataFrame:
     """Check that a broker does not count the bytes of a throttled fetch against the quota. Returns one row per pair of successive throttled fetches.
 
-    A throttled fetch returns no records, so the broker must subtract the bytes of the fetch from the quota again. Both fetches of a pair are of one
-    client under one consumer quota. If the broker has subtracted the bytes of the first fetch, `total` is at most
-    `before` - `before_value` + `sent_between` + `quota_value`. A quota that several client ids share (the quota of a user alone) is not checked.
+    A throttled fetch returns no records, so the broker must subtract the bytes of the fetch from the quota again. Both fetches of a pair are sent to
+    one broker by one client, under one consumer quota. A quota that several client ids share (the quota of a user alone) is not checked.
 
-    Columns: run (the recording), seq (of the second fetch), client_id, quota_entity, before_seq (of the first fetch), before (all bytes in the
-    windows of the quota at the first fetch, with the bytes of this fetch), total (all bytes in the windows at the second fetch, with the bytes of
-    this fetch), before_value (bytes of the first fetch alone), quota_value (bytes of the second fetch alone), sent_between (bytes of the responses
-    between the two fetches), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (number of bytes by which
-    `total` is too large).
+    If the broker has subtracted the bytes of the first fetch, `total` is at most `before` - `before_value` + `sent_between` + `quota_value`.
+    Because of rounding, one byte more is allowed.
+
+    - run (the recording), seq (of the second fetch), before_seq (of the first fetch), client_id, quota_entity: the two fetches and their quota.
+    - before: number of bytes in the quota windows at the first fetch, with the bytes of this fetch. before_value: bytes of the first fetch alone.
+    - sent_between: number of bytes of the client's fetch responses without a throttle time between the two fetches.
+    - total: number of bytes in the quota windows at the second fetch, with the bytes of this fetch. quota_value: bytes of the second fetch alone.
+    - broken: true (a fault) if `total` is too large; null (undecided) if missing entries may explain this.
+    - excess: number of bytes by which `total` is too large.
     """
     rows = tables.sql(f"""
         WITH counted AS (

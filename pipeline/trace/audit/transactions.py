@@ -144,18 +144,19 @@ def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
     """Check observed last stable offsets: a transaction with a batch below the last stable offset must have ended below the high watermark.
 
     checks: SQL for the observations. An observation is the last stable offset and the high watermark of a partition at one time. Columns: run, seq,
-    where_ (topic name or id), partition, last_stable_offset, high_watermark and at_ns (time of the observation). Observations of partitions without
-    transactional batches are dropped.
+    where_ (topic name or id), partition, last_stable_offset, high_watermark and at_ns (time of the observation).
 
     A transaction ends at the offset of its marker. If the marker is unknown, the transaction counts as ending at the offset up to which the trace has
-    all batches. Returns one row for each observation that is not dropped, except if the row would be broken and a truncation of the log may explain
-    this. If several transactions have a batch below `last_stable_offset`, the row is about the transaction that ends last.
+    all batches.
+
+    Returns one row per observation. The row is about the transaction that ends last of those with a batch below `last_stable_offset`. An observation
+    gets no row if its partition has no transactional batches, or if it would be a fault that a truncation of the log may explain.
 
     - run (the recording), seq, topic, partition, last_stable_offset, high_watermark: from `checks`.
     - producer_id: producer id of the transaction. first_offset: base offset of its last known batch below `last_stable_offset`. Both are null if no
       transaction has a known batch below `last_stable_offset`.
     - broken: true (a fault) if the transaction does not end below `high_watermark`; null (undecided) if missing entries may explain this.
-    - excess: `last_stable_offset` minus `first_offset`.
+    - excess: `last_stable_offset` minus `first_offset`; null if `first_offset` is null.
     """
     rows = tables.sql(
         f"""
@@ -218,12 +219,13 @@ def stable_in_replicas(tables: Tables) -> DataFrame:
 def markers(tables: Tables) -> DataFrame:
     """Check that each partition of a transaction has the right marker: a commit or an abort, as the EndTxn of the transaction requested.
 
-    Returns one row per transaction and partition to which the transaction wrote. It is also a fault if no marker is between the batches of two
-    successive transactions of a producer. Partitions for which an admin wrote markers are left out.
+    Returns one row per transaction and partition to which the transaction wrote, if EndTxn succeeded and the trace shows whether the marker commits.
+    It is also a fault if no marker is between the batches of two successive transactions of a producer. The row of the later transaction is then the
+    fault, even if its marker is unknown. Partitions for which an admin wrote markers are left out.
 
     Columns: run (the recording), seq (of the EndTxn), transactional_id, topic, partition, producer_id, first_offset (of the transaction),
-    marker_offset, decided (true if EndTxn commits), committed (true if the marker commits; null if unknown), broken (true: the row is a fault;
-    null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
+    marker_offset, decided (true if EndTxn commits), committed (true if the marker commits; null like `marker_offset` if no marker is known), broken
+    (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
     """
     rows = tables.sql(
         f"""
