@@ -183,7 +183,7 @@ def places(**settings: str) -> dict[str, tuple[str | None, int, int]]:
 
 
 @pytest.mark.rule("CF-25")
-def test_describe_configs_returns_real_listeners_and_log_dirs_even_if_they_are_unset() -> None:
+def test_describe_configs_returns_the_listeners_and_log_dirs_in_use_if_none_are_set() -> None:
     expected = {
         "listeners": ("PLAINTEXT://broker0:9092", STATIC, 2),
         "advertised.listeners": ("PLAINTEXT://broker0:9092", STATIC, 1),
@@ -343,7 +343,7 @@ def test_alter_configs_changes_only_dynamic_settings_of_a_running_broker(
 
 
 @pytest.mark.parametrize("release", ["4.1", "4.2"])
-def test_cluster_wide_min_insync_replicas_can_be_changed_but_not_deleted_with_elr(release: str) -> None:
+def test_cluster_wide_min_insync_replicas_can_be_set_but_not_deleted_if_elr_is_on(release: str) -> None:
     cluster = made(release, min_insync_replicas="2")
     entry = described(cluster, BROKER, "")["min.insync.replicas"]
     assert (entry.value, entry.config_source) == ("2", ALL)
@@ -368,7 +368,7 @@ def test_timestamp_difference_max_ms_applies_if_timestamp_before_max_ms_is_not_s
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_describe_configs_of_a_broker_drops_the_plus_sign_of_a_cluster_wide_number() -> None:
+def test_plus_sign_of_a_cluster_wide_number_is_omitted_in_the_configs_of_a_broker() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

@@ -76,7 +76,7 @@ def test_describe_configs_lists_replication_throttle_rates_only_if_they_are_set(
     assert described(cluster, BROKER, "0", LEADER_RATE) == {LEADER_RATE: of_all}
 
 
-def test_describe_configs_marks_node_id_as_read_only_but_no_dynamic_setting(cluster: VirtualCluster) -> None:
+def test_describe_configs_marks_node_id_but_not_message_max_bytes_as_read_only(cluster: VirtualCluster) -> None:
     descriptions = described(cluster, BROKER, "0")
     assert not descriptions["message.max.bytes"][2] and descriptions["node.id"][2]
 

@@ -223,7 +223,7 @@ def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
 
 
 @pytest.mark.rule("D5")
-def test_follower_fetch_that_creates_a_session_waits_if_option_semantics_is_kafka() -> None:
+def test_follower_fetch_that_creates_a_session_is_parked_only_with_semantics_kafka() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
@@ -251,7 +251,7 @@ def test_follower_fetch_gets_a_new_high_watermark_at_once_if_option_semantics_is
 
 
 @pytest.mark.rule("T-4", "F-28")
-def test_fetch_that_exceeds_its_quota_only_after_being_parked_returns_no_records(cluster: VirtualCluster) -> None:
+def test_parked_fetch_that_exceeds_its_quota_when_it_completes_returns_no_records(cluster: VirtualCluster) -> None:
     limit(cluster, consumer_byte_rate=10.0)
     begun = cluster.now_ms
     client = send(cluster, ("t", 0, 0), max_wait_ms=700)

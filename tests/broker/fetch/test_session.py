@@ -184,7 +184,7 @@ NEWS = [
 
 @pytest.mark.rule("S-6")
 @pytest.mark.parametrize("result", NEWS, ids=repr)
-def test_incremental_fetch_returns_only_partitions_that_changed(result: Result) -> None:
+def test_incremental_fetch_returns_only_partitions_with_records_or_changed_fields(result: Result) -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     f.log[FOO1] = result
@@ -283,7 +283,7 @@ def test_incremental_fetch_v12_returns_a_partition_that_no_longer_has_an_error()
 
 
 @pytest.mark.rule("F-6")
-def test_partition_listed_twice_in_a_fetch_is_read_only_at_the_second_offset() -> None:
+def test_partition_listed_twice_in_a_fetch_is_read_once_from_its_second_offset() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]
@@ -372,7 +372,7 @@ def test_new_follower_fetch_session_may_evict_consumer_fetch_sessions_of_any_age
 
 
 @pytest.mark.rule("S-13")
-def test_new_follower_session_evicts_only_smaller_follower_sessions_older_than_limit() -> None:
+def test_new_follower_session_evicts_only_smaller_follower_sessions_older_than_1_s() -> None:
     f = Fetcher(slots=2, eviction_age_ms=1000)
     first, second = make(f, 2, 0, privileged=True), make(f, 1, 500, privileged=True)
     assert make(f, 9, 1000) == 0 and make(f, 9, 1000, privileged=True) == 0

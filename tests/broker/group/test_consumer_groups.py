@@ -113,7 +113,7 @@ def test_partitions_are_revoked_from_a_member_before_another_member_gets_them(gr
 
 
 @pytest.mark.rule("SN-31")
-def test_heartbeat_with_all_fields_returns_even_an_unchanged_assignment(group: Group) -> None:
+def test_response_to_a_heartbeat_with_all_fields_repeats_an_unchanged_assignment(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)

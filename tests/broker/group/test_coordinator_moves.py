@@ -141,7 +141,7 @@ def test_group_and_its_offsets_move_with_the_leader_of_the_offsets_partition(
 
 
 @pytest.mark.rule("SN-20")
-def test_parked_join_and_sync_are_rejected_when_the_coordinator_moves(three: VirtualCluster) -> None:
+def test_parked_join_gets_not_coordinator_when_the_coordinator_moves(three: VirtualCluster) -> None:
     index, before = place(three)
     clients = [three.connect(before) for _ in range(2)]
     member_id = member(clients[0])
@@ -185,7 +185,7 @@ def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_reques
 
 @pytest.mark.rule("GC-7")
 @pytest.mark.parametrize(("release", "settings", "error"), [("3.9", {}, 14), ("3.9", IN_JAVA, 26), ("4.2", {}, 26)])
-def test_invalid_session_timeout_error_precedes_load_in_progress_only_with_kip_848(
+def test_only_a_kip_848_coordinator_checks_session_timeouts_before_load_in_progress(
     release: str, settings: dict[str, str], error: int
 ) -> None:
     cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"} | settings, release_name=release)
@@ -195,7 +195,7 @@ def test_invalid_session_timeout_error_precedes_load_in_progress_only_with_kip_8
 
 @pytest.mark.rule("GC-57")
 @pytest.mark.parametrize(("release", "settings", "listed"), [("3.9", {}, 1), ("3.9", IN_JAVA, 0), ("4.2", {}, 0)])
-def test_list_groups_with_kip_848_is_empty_while_an_offsets_partition_is_loading(
+def test_kip_848_coordinator_lists_no_groups_while_it_loads_an_offsets_partition(
     release: str, settings: dict[str, str], listed: int
 ) -> None:
     """A broker has one group when it becomes the coordinator of another partition, too. listed: the expected number of groups while it loads."""
@@ -282,7 +282,7 @@ def test_offset_commit_that_is_not_replicated_fails_and_cannot_be_fetched(three:
 
 
 @pytest.mark.rule("GC-38", "GC-39")
-def test_group_assignment_is_delivered_only_after_replication(three: VirtualCluster) -> None:
+def test_sync_group_returns_an_assignment_only_after_the_assignment_is_replicated(three: VirtualCluster) -> None:
     index, broker_id = place(three)
     followers = [n for n in range(3) if n != broker_id]
     client = three.connect(broker_id)

@@ -127,7 +127,7 @@ def test_leave_group_of_a_consumer_group_is_answered_only_after_replication() ->
 
 @pytest.mark.rule("GN-12")
 @pytest.mark.parametrize(("moves", "error"), [(False, FENCED_EPOCH), (True, UNKNOWN_MEMBER)])
-def test_fenced_member_gets_unknown_member_id_after_a_coordinator_move(moves: bool, error: int) -> None:
+def test_fenced_member_gets_unknown_member_id_only_after_a_coordinator_move(moves: bool, error: int) -> None:
     group = Group("4.2", 3)
     assert group.join("A").error_code == 0
     coordinator = group.cluster.state.coordinator_of("g")
@@ -141,7 +141,7 @@ def test_fenced_member_gets_unknown_member_id_after_a_coordinator_move(moves: bo
 
 @pytest.mark.rule("GO-25")
 @pytest.mark.parametrize("release_name", ["3.9", "4.2"])
-def test_recreated_topic_has_no_old_offsets_even_if_their_tombstone_write_failed(release_name: str) -> None:
+def test_recreated_topic_has_no_committed_offsets_even_if_writing_tombstones_failed(release_name: str) -> None:
     group = with_offset(release_name)
     with refused(group):
         group.cluster.state.controller.delete_topic("T")

@@ -64,7 +64,7 @@ def test_only_the_group_leader_receives_the_members_and_their_metadata(bench: Be
     assert two.answer.members == ()
 
 
-def test_member_ids_begin_with_client_id_or_instance_id_and_repeat_for_equal_seeds() -> None:
+def test_member_ids_begin_with_client_or_instance_id_and_are_equal_for_equal_seeds() -> None:
     ids = []
     for _ in range(2):
         bench = Bench(group_initial_rebalance_delay_ms=0)

@@ -186,7 +186,7 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
 
 @pytest.mark.rule("GN-55")
 @pytest.mark.parametrize("is_heartbeat", [True, False])
-def test_parked_join_ended_by_a_kip_848_member_does_not_block_pipelined_requests(is_heartbeat: bool) -> None:
+def test_parked_join_completed_by_a_kip_848_join_does_not_block_pipelined_requests(is_heartbeat: bool) -> None:
     group = Group("4.2", group_initial_rebalance_delay_ms="3000")
     client = group.cluster.connect(0)
     client.send(join_request(), 3)

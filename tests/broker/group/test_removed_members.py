@@ -55,7 +55,7 @@ def test_expiring_or_fencing_an_unknown_group_member_raises_key_error() -> None:
     assert list(bench.coordinator.groups.get("g").members) == [member_id]  # type: ignore[union-attr]
 
 
-def test_method_fence_member_raises_for_a_static_member_if_the_group_is_at_max_size() -> None:
+def test_fencing_a_static_member_of_a_full_group_raises_group_max_size_reached() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0, group_max_size=1)
     member_id = bench.join(instance="one").answer.member_id
     with pytest.raises(

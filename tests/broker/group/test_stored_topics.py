@@ -67,7 +67,7 @@ def test_partition_metadata_records_contain_racks_in_kafka_3_9_but_not_in_kafka_
 
 
 @pytest.mark.rule("GO-8")
-def test_stored_partition_metadata_of_a_consumer_group_is_deleted_from_kafka_4_1_on() -> None:
+def test_kafka_4_2_coordinator_deletes_stored_partition_metadata_of_a_consumer_group() -> None:
     group = start("4.2")
     group.join("A")
     log = group.cluster.state.nodes[group.cluster.state.coordinator_of("g")].groups.groups._storage._log

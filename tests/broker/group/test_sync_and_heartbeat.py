@@ -177,7 +177,7 @@ def test_session_of_a_member_with_a_parked_join_does_not_expire(bench: Bench) ->
     assert bench.state == "Stable"
 
 
-def test_session_of_a_member_with_a_parked_sync_restarts_when_the_sync_completes(bench: Bench) -> None:
+def test_session_timeout_of_a_member_starts_anew_when_its_parked_sync_completes(bench: Bench) -> None:
     first, second = completing(bench, session_ms=10_000)
     waiting = bench.sync(second, 1)
     for _ in range(6):

@@ -173,7 +173,9 @@ def test_topic_pattern_with_deeply_nested_groups_is_accepted() -> None:
     assert matched("(" * 10_000 + "ab" + ")?" * 10_000, "", "ab", "a") == ["", "ab"]
 
 
-def test_topic_pattern_matches_the_same_names_when_its_position_cache_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_matched_by_a_topic_pattern_do_not_depend_on_the_matcher_cache_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     names = [f"{letter}{index}" for letter in "ab" for index in range(200)]
     expected = matched("a1.*|b.*7", *names)
     monkeypatch.setattr(patterns, "MOST_CACHED_POSITIONS", 20)

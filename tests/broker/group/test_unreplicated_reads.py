@@ -104,7 +104,7 @@ def test_offset_fetch_returns_only_replicated_commits_and_reads_no_log_records()
     assert log.reads == 2
 
 
-def test_number_of_queued_offset_commits_is_bounded_if_commits_are_replicated() -> None:
+def test_queue_of_offset_commits_stays_bounded_while_each_commit_is_replicated() -> None:
     coordinator = Coordinator(Log())
     [followed] = coordinator.committed._partitions.values()
     for offset in range(10 * MAX_QUEUED):

@@ -63,14 +63,14 @@ def volume(cluster: VirtualCluster, version: int = 4) -> tuple[int, int]:
 
 
 @pytest.mark.rule("AD-49")
-def test_log_directory_in_memory_has_the_size_of_the_memory_limit(cluster: VirtualCluster) -> None:
+def test_describe_log_dirs_returns_the_memory_limit_as_size_of_an_in_memory_volume(cluster: VirtualCluster) -> None:
     budget = cluster.state.budget
     assert volume(cluster) == (budget.limit_bytes, budget.limit_bytes - budget.used_bytes)
     assert volume(cluster, 3) == (-1, -1)
 
 
 @pytest.mark.rule("AD-49")
-def test_log_directory_on_a_disk_has_the_size_of_its_file_system(tmp_path: Path) -> None:
+def test_describe_log_dirs_returns_the_size_of_the_file_system_of_the_data_dir(tmp_path: Path) -> None:
     cluster = VirtualCluster(1, data_dir=tmp_path / "data")
     total_bytes, usable_bytes = volume(cluster)
     assert total_bytes == shutil.disk_usage(tmp_path).total and 0 < usable_bytes <= total_bytes

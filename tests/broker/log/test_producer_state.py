@@ -67,7 +67,7 @@ def test_producer_state_keeps_the_last_five_batches_of_each_producer() -> None:
 
 
 @pytest.mark.rule("P-18")
-def test_duplicate_batch_gets_the_max_timestamp_of_the_original_batch() -> None:
+def test_check_for_a_duplicate_batch_returns_the_max_timestamp_of_the_original_batch() -> None:
     states = ProducerStates()
     states.update(header(0, 3, timestamp=77), 100)
     assert states.check(header(0, 3, timestamp=88)) == (0, 2, 100, 102, 77)
@@ -137,7 +137,7 @@ def test_idle_producers_expire_by_the_timestamp_of_their_last_batch() -> None:
     assert set(states.producers) == {2}
 
 
-def test_truncation_at_an_offset_forgets_producers_with_batches_from_that_offset_on() -> None:
+def test_truncation_removes_the_state_of_producers_with_truncated_batches() -> None:
     states = ProducerStates()
     for sequence in range(3):
         states.update(header(sequence), sequence)

@@ -417,7 +417,7 @@ def test_duplicate_batch_returns_the_original_offsets_and_is_not_appended() -> N
 
 
 @pytest.mark.rule("P-2")
-def test_append_returns_a_timestamp_only_for_topics_with_log_append_time() -> None:
+def test_append_returns_the_append_time_only_for_a_batch_with_log_append_time() -> None:
     log = new_log()
     plain, stamped = batch(), batch(attributes=0x08)
     assert log.append(memoryview(plain), read_header(plain), 0, NOW_MS).log_append_time_ms == -1

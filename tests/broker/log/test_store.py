@@ -185,7 +185,7 @@ def test_bytes_of_a_dropped_segment_stay_readable_until_their_file_range_is_rele
     assert budget.used_bytes <= held - 300_000
 
 
-def test_log_store_frees_segments_when_all_replicas_that_share_it_have_passed_them() -> None:
+def test_log_store_frees_segments_that_no_replica_sharing_the_store_still_needs() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     first, second = store.add_reader(), store.add_reader()
     store.reader_needs(first, 0)
@@ -335,7 +335,9 @@ def test_more_segment_files_than_the_open_file_limit_can_be_written_and_read(tmp
     assert len(list((tmp_path / "1").iterdir())) == 3
 
 
-def test_flush_messages_setting_syncs_segment_files_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segment_file_is_synced_when_its_unflushed_records_reach_flush_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
     store = Store(MemoryBudget(0), 1000, SegmentFolder(tmp_path / "p", FilePool(MemoryBudget(0))))

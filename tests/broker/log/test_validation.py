@@ -236,7 +236,7 @@ def test_error_message_about_records_without_keys_lists_the_first_three_records(
         (Compression.GZIP, "lz4", "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=1 bytes)"),
     ],
 )
-def test_error_for_log_append_time_set_by_a_producer_shows_the_record_as_kafka_does(
+def test_error_for_a_produced_log_append_time_batch_describes_its_record_as_in_kafka(
     codec: Compression, compression_type: str, described: str
 ) -> None:
     data = build_batch([NewRecord(b"v", None, 7)], compression=codec, attributes=0x08)
@@ -257,14 +257,14 @@ def test_timestamp_errors_take_precedence_over_missing_keys() -> None:
 
 
 @pytest.mark.rule("P-10")
-def test_batch_marked_with_log_append_time_by_the_producer_is_rejected() -> None:
+def test_log_append_time_topic_rejects_a_batch_with_the_log_append_time_flag() -> None:
     error = refusal(batch(2, attributes=0x08), TopicLimits(log_append_time=True))
     assert error.error_code == 32 and [record_error.batch_index for record_error in error.record_errors] == [0, 1]
     assert code(batch(timestamps=[-1], attributes=0x08)) == 32
 
 
 @pytest.mark.rule("P-12")
-def test_topic_with_create_time_clears_the_log_append_time_flag_of_a_batch() -> None:
+def test_create_time_topic_clears_the_log_append_time_flag_of_a_produced_batch() -> None:
     valid = judged(batch(2, attributes=0x08, timestamps=[10, 20]))
     assert not valid.header.is_log_append_time and check_crc(valid.batch)
     assert [r.timestamp for r in records(valid.batch)] == [10, 20]

@@ -48,14 +48,14 @@ def test_leaderless_partition_gets_leader_5_minutes_after_enabling_unclean_elect
     assert leader(cluster) != NO_LEADER
 
 
-def test_unclean_leader_election_interval_ms_1000_gives_a_leader_after_1000_ms() -> None:
+def test_unclean_leader_election_interval_ms_1000_elects_a_leader_after_1000_ms() -> None:
     cluster = leaderless(unclean_leader_election_interval_ms="1000")
     allow(cluster, "topic")
     cluster.advance(1000)
     assert leader(cluster) != NO_LEADER
 
 
-def test_enabling_and_soon_disabling_unclean_election_elects_no_leader() -> None:
+def test_disabling_unclean_election_before_its_timer_fires_elects_no_leader() -> None:
     cluster = leaderless()
     allow(cluster, "topic")
     cluster.advance(100_000)
@@ -64,7 +64,7 @@ def test_enabling_and_soon_disabling_unclean_election_elects_no_leader() -> None
     assert leader(cluster) == NO_LEADER
 
 
-def test_timer_for_unclean_elections_needs_a_running_replica_and_an_enabled_setting() -> None:
+def test_no_timer_runs_if_unclean_election_is_disabled_or_no_replica_is_running() -> None:
     cluster = leaderless()
     assert len(cluster.state.timers) == 0
     for broker_id in (0, 1):

@@ -165,7 +165,7 @@ def test_connection_handles_at_most_64_frames_per_event_loop_iteration(bench: Be
 
 
 @pytest.mark.rule("W-8")
-def test_connection_handles_only_3_of_10_frames_in_a_slow_event_loop_iteration(
+def test_event_loop_iteration_ends_after_3_of_10_frames_if_handling_them_is_slow(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks = iter(range(1000))

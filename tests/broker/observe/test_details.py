@@ -98,7 +98,7 @@ def test_journal_details_contain_the_topic_or_group_and_the_error_of_the_request
     assert str(latest(cluster).details) == expected
 
 
-def test_details_of_an_offset_fetch_contain_the_group_and_its_committed_offsets(
+def test_journal_details_of_an_offset_fetch_contain_the_group_and_committed_offsets(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)
@@ -108,7 +108,7 @@ def test_details_of_an_offset_fetch_contain_the_group_and_its_committed_offsets(
     assert str(latest(cluster).details) == "group readers orders-0, orders-1 offset 42"
 
 
-def test_details_of_a_request_contain_the_topic_name_for_a_known_topic_id(
+def test_journal_details_of_a_fetch_by_topic_id_contain_the_topic_name_if_known(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     topic_id = cluster.state.controller.image.topics["orders"].topic_id
@@ -157,7 +157,7 @@ def test_journal_lists_partitions_of_an_acks_0_produce_with_the_text_no_response
     assert str(latest(cluster).details) == "orders-0 no response, orders-1 no response"
 
 
-def test_details_of_a_request_with_a_large_response_contain_at_most_50_results(
+def test_journal_details_of_a_produce_to_55_partitions_contain_only_50_results(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     cluster.topic("wide", MAX_RESULTS + 5)
@@ -175,7 +175,7 @@ def test_requests_in_the_journal_have_no_details_if_details_are_disabled() -> No
     assert (latest(cluster).details, latest(cluster).errors) == (None, ())
 
 
-def test_details_of_a_disconnected_fetch_do_not_appear_in_the_next_journal_entry(cluster: VirtualCluster) -> None:
+def test_journal_entry_after_a_disconnect_contains_no_details_of_the_parked_fetch(cluster: VirtualCluster) -> None:
     parked = cluster.connect(client_id="parked")
     request = fetch("orders", 0, 0)
     request.max_wait_ms = 1000
@@ -186,7 +186,7 @@ def test_details_of_a_disconnected_fetch_do_not_appear_in_the_next_journal_entry
     assert latest(cluster).details == Details()
 
 
-def test_details_of_a_request_as_text_contain_the_result_of_each_partition() -> None:
+def test_text_of_journal_details_contains_the_offset_or_error_of_each_partition() -> None:
     result = Result("orders", 0, "NONE", 7)
     details = Details("g", "NONE", (result, Result("orders", 1, "NOT_LEADER_OR_FOLLOWER", None)))
     assert details.errors == ("NOT_LEADER_OR_FOLLOWER",)

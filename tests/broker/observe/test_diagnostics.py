@@ -281,7 +281,7 @@ def test_coordinator_lookups_without_a_join_are_not_logged_if_kip_848_is_enabled
     assert lines() == []
 
 
-def test_nothing_is_logged_if_a_client_joins_2_s_after_its_coordinator_lookups(
+def test_client_that_joins_its_group_2_s_after_its_coordinator_lookups_is_not_logged(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="me")
@@ -298,7 +298,7 @@ def test_nothing_is_logged_if_a_client_joins_2_s_after_its_coordinator_lookups(
     assert lines() == []
 
 
-def test_nothing_is_logged_if_a_group_member_retries_while_its_coordinator_loads(lines: Lines) -> None:
+def test_client_that_retries_its_join_while_the_coordinator_loads_is_not_logged(lines: Lines) -> None:
     cluster = VirtualCluster(2, {"kafkaproto.group.load.ms": "60000"}, clock=None)
     join = JoinGroupRequest("orders", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
     member = cluster.connect(cluster.state.coordinator_of("orders"), client_id="me")
@@ -310,7 +310,7 @@ def test_nothing_is_logged_if_a_group_member_retries_while_its_coordinator_loads
     assert lines() == []
 
 
-def test_nothing_is_logged_for_coordinator_lookups_at_intervals_of_1500_ms(
+def test_client_that_looks_up_its_coordinator_only_every_1500_ms_is_not_logged(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="monitor")

@@ -111,7 +111,7 @@ def test_journal_topic_has_end_offsets_of_producers_and_next_offsets_of_consumer
     ]
 
 
-def test_throttled_fetch_leaves_a_clients_next_offset_at_0_in_the_journal_topic() -> None:
+def test_throttled_fetch_from_offset_0_has_next_offset_0_in_the_journal_topic() -> None:
     cluster = virtual()
     cluster.connect().ask(produce("t", batch(b"x" * 100)), 9)
     cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
@@ -157,7 +157,7 @@ def test_journal_topic_reports_lagging_clients_only_while_they_are_connected() -
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_journal_drops_client_offsets_of_the_oldest_partition_if_there_are_too_many(
+def test_journal_drops_client_offsets_of_the_oldest_partition_above_a_limit_of_3(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)

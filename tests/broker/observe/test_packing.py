@@ -211,7 +211,7 @@ OFFSETS = st.tuples(INT64, INT64, INT64, INT64)
 
 
 @given(st.text(max_size=20), INT32, INT32, INT64, st.lists(OFFSETS, min_size=1, max_size=4), st.integers(1, 3))
-def test_trace_writer_and_generic_trace_encoder_encode_log_positions_identically(
+def test_trace_writer_and_generic_trace_encoder_encode_log_offsets_identically(
     topic: str, partition: int, broker: int, clock_ms: int, moves: list[tuple[int, int, int, int]], together: int
 ) -> None:
     def write(sink: Callable[[bytes, int], None]) -> None:

@@ -84,7 +84,7 @@ def test_trace_of_a_fetch_contains_headers_of_batches_in_memory_and_in_log_files
     assert len(heads[1]) == HEADER_BYTES * (len(stored) if memory_bytes else 1)
 
 
-def test_trace_of_a_fetch_omits_the_header_of_a_batch_cut_within_its_header(bench: Bench) -> None:
+def test_trace_of_a_fetch_contains_no_header_of_a_truncated_last_batch(bench: Bench) -> None:
     client = bench.cluster.connect()
     for _ in range(3):
         client.ask(produce("t", batch(b"x" * 1000)), 9)
@@ -494,7 +494,7 @@ def test_high_watermark_advance_precedes_the_acks_all_response_in_the_trace() ->
         }
 
 
-def test_first_entry_with_log_offsets_of_a_partition_in_a_trace_is_marked_as_first(bench: Bench) -> None:
+def test_trace_marks_the_first_log_offsets_entry_of_each_partition_as_first(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -79,7 +79,7 @@ def test_flush_ms_flushes_every_segment_that_was_appended_since_the_last_flush(
     assert sorted(flushed[3:]) == [max(path.name for path in tmp_path.glob("topics/*/*.log"))]
 
 
-def test_flush_ms_counts_from_the_last_flush_even_if_flush_messages_caused_it(
+def test_flush_ms_interval_starts_anew_after_a_flush_caused_by_flush_messages(
     tmp_path: Path, flushed: list[str]
 ) -> None:
     cluster = started(tmp_path, log_flush_scheduler_interval_ms=1000)

@@ -254,7 +254,7 @@ def test_segment_written_before_a_restart_is_rolled_by_segment_ms(tmp_path: Path
     assert len(list((tmp_path / "topics").glob("*/*.log"))) == 2
 
 
-def test_topic_setting_flush_messages_syncs_the_files_of_that_topic_to_disk(
+def test_topic_with_flush_messages_2_syncs_only_its_own_file_after_two_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flushed: list[int] = []
@@ -267,7 +267,7 @@ def test_topic_setting_flush_messages_syncs_the_files_of_that_topic_to_disk(
     assert len(flushed) == 1
 
 
-def test_metadata_log_is_rewritten_in_a_shorter_form_when_it_has_grown(
+def test_metadata_log_stays_below_25_kb_after_500_offset_commits_to_one_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata_log, "LEAST_GROWTH_BYTES", 10_000)

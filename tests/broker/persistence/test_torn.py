@@ -203,7 +203,9 @@ def test_files_of_other_programs_in_the_topics_folder_are_left_unchanged(tmp_pat
 
 
 @pytest.mark.parametrize("is_reported", [False, True], ids=["since the last state", "before it"])
-def test_missing_segment_file_truncates_all_later_segments_at_restart(tmp_path: Path, is_reported: bool) -> None:
+def test_restart_truncates_the_log_at_a_segment_file_missing_between_other_files(
+    tmp_path: Path, is_reported: bool
+) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t", segment_bytes="200")
     for i in range(6):

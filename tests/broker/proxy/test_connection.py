@@ -176,7 +176,7 @@ def test_proxy_changes_no_bytes_of_responses_that_contain_no_broker_addresses() 
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.API_VERSIONS))
-def test_proxy_lowers_the_offered_version_only_of_apis_with_broker_addresses(version: int) -> None:
+def test_proxy_lowers_maximum_versions_only_of_apis_that_return_broker_addresses(version: int) -> None:
     offered = [ApiVersion(3, 0, 99), ApiVersion(0, 3, 5), ApiVersion(11, 0, 99), ApiVersion(999, 0, 4)]
     got = Bench().exchange(ApiVersionsRequest(), ApiVersionsResponse(api_keys=offered), ApiKey.API_VERSIONS, version)
     assert [(api_key.api_key, api_key.max_version) for api_key in got.api_keys] == [

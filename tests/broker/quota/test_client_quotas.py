@@ -130,7 +130,7 @@ def test_quota_defined_at_any_of_the_eight_levels_is_the_quota_of_a_matching_cli
         (ALL, ("", "c")),
     ],
 )
-def test_client_without_quota_is_measured_per_user_if_quotas_exist_only_for_users(
+def test_metric_tags_of_a_client_without_quota_depend_on_the_quota_types_in_use(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}
@@ -218,7 +218,7 @@ def test_stopped_broker_receives_no_more_quota_changes() -> None:
 
 
 @pytest.mark.rule("F-4")
-def test_largest_allowed_response_is_quota_times_window_and_at_most_int32_max() -> None:
+def test_largest_fetch_response_is_quota_times_quota_window_but_at_most_int32_max() -> None:
     c = Cluster()
     assert c.fetch.max_bytes_in_window("u", "c") == INT32_MAX
     c.set(1000, "u")

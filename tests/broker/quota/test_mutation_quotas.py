@@ -51,7 +51,7 @@ def codes(answer: Any) -> list[int]:
 
 
 @pytest.mark.rule("Q-18")
-def test_topic_that_uses_up_the_mutation_quota_is_created_and_the_next_is_rejected(cluster: VirtualCluster) -> None:
+def test_topic_that_exhausts_a_mutation_quota_is_created_and_the_next_topic_rejected(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     answer = create(client, ("a", 30), ("b", 30))
     assert codes(answer) == [0, EXCEEDED]

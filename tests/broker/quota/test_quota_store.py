@@ -340,7 +340,7 @@ def test_contradictory_describe_client_quotas_filter_is_rejected(components: lis
 
 
 @pytest.mark.rule("D9b")
-def test_static_quota_settings_set_quotas_of_the_default_and_of_named_client_ids() -> None:
+def test_quota_producer_default_and_override_settings_set_quotas_of_client_ids() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,

@@ -157,7 +157,7 @@ def test_4096_byte_fetch_at_250_bytes_per_s_is_throttled_at_each_of_ten_tries() 
 
 
 @pytest.mark.rule("Q-14")
-def test_retried_4096_byte_fetch_at_250_bytes_per_s_waits_6384_and_6000_ms_in_turn() -> None:
+def test_throttle_of_a_retried_4096_byte_fetch_alternates_between_6384_and_6000_ms() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))

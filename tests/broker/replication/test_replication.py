@@ -422,7 +422,7 @@ def test_parked_fetch_completes_when_its_topic_is_deleted() -> None:
     assert errors(client.latest) == [3]
 
 
-def test_only_an_in_sync_replica_can_be_elected_leader() -> None:
+def test_electing_a_broker_that_is_not_an_in_sync_replica_raises_an_error() -> None:
     cluster = three()
     with pytest.raises(KafkaError, match="in-sync"):
         cluster.state.controller.elect("t", 0, 7)
@@ -473,7 +473,7 @@ def test_followers_that_restart_at_the_same_time_all_rejoin_the_isr(order: tuple
 
 
 @pytest.mark.rule("P-15")
-def test_isr_change_proposals_that_remove_and_add_replicas_at_once_both_apply() -> None:
+def test_simultaneous_proposals_to_remove_and_add_an_isr_member_are_both_applied() -> None:
     cluster = three()
     cluster.state.isr_changes.propose("t", 0, (0, 1))
     cluster.run()

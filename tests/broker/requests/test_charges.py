@@ -57,7 +57,7 @@ def test_request_quota_metric_has_no_throttle_time_if_the_byte_throttle_is_longe
 
 
 @pytest.mark.rule("T-2")
-def test_client_above_its_request_quota_of_1_percent_is_throttled_for_710_ms() -> None:
+def test_request_time_7_1_percent_above_its_request_quota_is_throttled_for_710_ms() -> None:
     q = quotas(request=1)
     assert charge_request(q, "u", "c", 10, 0).throttle_ms == 0
     charged = charge_request(q, "u", "c", 0.71, 0)
@@ -84,7 +84,7 @@ def test_request_time_of_a_produce_is_exempt_from_the_request_quota_only_with_ac
 
 
 @pytest.mark.rule("T-4")
-def test_bytes_of_a_throttled_fetch_are_credited_back() -> None:
+def test_bytes_of_a_throttled_fetch_are_credited_back_to_the_quota() -> None:
     q = quotas(fetch=1000)
     assert which(charge_fetch(q, "u", "c", 10_050, 0, 0)) == (50, "Fetch")
     # the same fetch 50 ms later is charged from zero again, and is now within the longer window.
@@ -94,7 +94,7 @@ def test_bytes_of_a_throttled_fetch_are_credited_back() -> None:
 
 
 @pytest.mark.rule("Q-13")
-def test_fetch_bytes_are_credited_back_if_request_time_throttles_the_fetch() -> None:
+def test_bytes_of_a_fetch_throttled_for_request_time_are_credited_back_to_the_quota() -> None:
     q = quotas(fetch=1000, request=1)
     assert which(charge_fetch(q, "u", "c", 9000, 10.5, 0)) == (500, "Request")
     assert q.fetch.record("u", "c", 0, 0) == 0

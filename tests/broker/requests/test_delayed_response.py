@@ -76,7 +76,7 @@ def test_emulated_kafka_1_1_returns_records_of_a_throttled_fetch_after_the_throt
 
 
 @pytest.mark.rule("D9b")
-def test_emulated_kafka_1_1_delays_a_response_by_byte_plus_request_time_throttle(cluster: VirtualCluster) -> None:
+def test_emulated_kafka_1_1_delays_a_response_by_sum_of_byte_and_request_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
     cluster.state.request_cost_ms["Produce"] = (
         110.0  # 11 percent of a second, 10 of which are free: 1 s over the window

@@ -207,7 +207,7 @@ def test_request_time_is_not_measured_without_a_request_quota() -> None:
 
 
 @pytest.mark.rule("Q-15", "Q-6")
-def test_request_quota_throttles_for_at_most_1_s_and_only_while_the_rate_exceeds_it() -> None:
+def test_request_quota_throttle_is_at_most_1_s_and_ends_when_the_rate_is_below_quota() -> None:
     cluster = VirtualCluster()
     limit(cluster, request_percentage=1.0)
     costs = cluster.state.request_cost_ms
@@ -236,7 +236,7 @@ def test_request_quota_throttles_for_at_most_1_s_and_only_while_the_rate_exceeds
 
 
 @pytest.mark.rule("Q-15")
-def test_fetch_that_waits_500_ms_is_charged_its_simulated_time_of_60_ms_only_once() -> None:
+def test_parked_fetch_with_a_simulated_cost_of_60_ms_is_charged_60_ms_only_once() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, request_percentage=1.0)

@@ -136,7 +136,7 @@ def test_failed_acks_0_produce_is_charged_before_its_connection_closes(cluster: 
 
 
 @pytest.mark.rule("T-4", "Q-13")
-def test_throttled_fetch_is_empty_and_its_bytes_are_credited_back(cluster: VirtualCluster) -> None:
+def test_throttled_fetch_is_empty_and_its_bytes_are_credited_back_to_the_quota(cluster: VirtualCluster) -> None:
     """10050 bytes at 1000 B/s give an empty response with 50 ms of throttle, then the repeated fetch returns the data."""
     _produce_for_an_answer_of(cluster, 10_050)
     limit(cluster, client_id="reader", consumer_byte_rate=1000.0)
@@ -262,7 +262,7 @@ def test_throttled_full_fetch_creates_no_fetch_session(cluster: VirtualCluster) 
 
 
 @pytest.mark.rule("Q-14")
-def test_five_fetches_of_4096_bytes_at_quota_250_bytes_per_second_return_no_records(cluster: VirtualCluster) -> None:
+def test_fetch_of_4096_bytes_at_quota_250_bytes_per_s_is_throttled_and_empty_5_times(cluster: VirtualCluster) -> None:
     """4096 bytes at 250 B/s are throttled for 6384 ms at first, and never returned."""
     _produce_for_an_answer_of(cluster, 4096)
     limit(cluster, client_id="reader", consumer_byte_rate=250.0)

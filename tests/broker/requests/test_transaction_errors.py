@@ -48,7 +48,7 @@ ERRORS = {E.NONE, E.INVALID_PRODUCER_ID_MAPPING, *(error for table in TABLE.valu
 
 @pytest.mark.rule("TX-68")
 @pytest.mark.parametrize("api", list(LATEST))
-def test_responses_of_old_api_versions_replace_the_same_transaction_errors_as_kafka(api: ApiKey) -> None:
+def test_old_versions_of_transaction_apis_return_the_same_substitute_errors_as_kafka(api: ApiKey) -> None:
     for error in ERRORS:
         first, instead = REPLACED.get((api, E(error)), (0, E.NONE))
         for version in range(LATEST[api] + 1):
@@ -56,7 +56,7 @@ def test_responses_of_old_api_versions_replace_the_same_transaction_errors_as_ka
 
 
 @pytest.mark.rule("TX-68")
-def test_list_of_transaction_errors_replaced_in_old_versions_equals_that_of_kafka() -> None:
+def test_list_of_errors_substituted_in_old_transaction_api_versions_equals_kafkas() -> None:
     assert {(api, error) for api, table in TABLE.items() for error in table} == set(REPLACED)
     assert {(api, error) for api, table in GROUP_TABLE.items() for error in table} == {
         (ApiKey.TXN_OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
@@ -64,7 +64,7 @@ def test_list_of_transaction_errors_replaced_in_old_versions_equals_that_of_kafk
 
 
 @pytest.mark.rule("TX-46", "TX-68")
-def test_only_txn_offset_commit_v0_and_v1_replace_coordinator_load_in_progress() -> None:
+def test_only_txn_offset_commit_v0_v1_get_coordinator_not_available_while_loading() -> None:
     loading, unavailable = E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE
     for api, latest in LATEST.items():
         for version in range(latest + 1):

@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_observer_attribute_wants_records_apart_applies_only_to_attached_observers() -> None:
+def test_attribute_wants_records_apart_is_true_only_while_its_observer_is_attached() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)

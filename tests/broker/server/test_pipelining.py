@@ -176,7 +176,7 @@ async def test_half_closed_client_gets_its_response_after_the_throttle() -> None
 
 
 @pytest.mark.rule("W-10")
-async def test_ten_produce_requests_with_acks_0_are_stored_although_the_client_then_closes() -> None:
+async def test_ten_acks_0_produces_are_stored_although_the_client_closes_the_connection() -> None:
     """Kafka's SocketServerTest.testGracefulClose."""
     async with serving(topics={"t": 1}) as (cluster, client):
         data = b"".join(client.frame(produce("t", batch(b"%d" % i), acks=0), 9) for i in range(10))

@@ -193,7 +193,7 @@ async def test_broker_reads_no_requests_from_a_client_while_sending_it_a_large_r
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_attribute_is_sending_of_the_loop_is_true_while_an_8_mib_response_is_sent() -> None:
+async def test_event_loop_attribute_is_sending_is_true_only_during_an_8_mib_response() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending
@@ -302,7 +302,7 @@ async def test_fetch_of_bytes_missing_in_a_log_file_closes_only_the_fetching_con
 
 
 @pytest.mark.rule("W-8")
-async def test_connection_closes_without_any_response_if_100_log_bytes_cannot_be_read(
+async def test_fetch_of_100_unreadable_log_bytes_closes_the_connection_without_a_response(
     errors_expected: list[str],
 ) -> None:
     errors_expected.append("a request failed")

@@ -54,7 +54,7 @@ def test_telemetry_client_expires_after_three_push_intervals_but_not_before_60_s
 
 
 @pytest.mark.rule("AD-16")
-def test_least_recently_used_telemetry_client_is_dropped_if_there_are_too_many() -> None:
+def test_least_recently_used_telemetry_client_is_dropped_above_the_client_limit() -> None:
     telemetry = instances()
     oldest, second = (telemetry.subscribe(ZERO_ID, CLIENT, 1, 0).client_instance_id for _ in range(2))
     for _ in range(MOST_INSTANCES - 2):

@@ -292,7 +292,7 @@ def test_coordinator_cannot_move_to_a_stopped_broker_or_a_broker_without_a_repli
             c.move_coordinator("readers", 1 - old)
 
 
-async def test_async_cluster_move_coordinator_returns_the_group_when_awaited() -> None:
+async def test_async_method_move_coordinator_returns_the_group_at_its_new_coordinator() -> None:
     async with async_cluster(brokers=2, config={"kafkaproto.group.load.ms": 50}, **NEW) as c:
         old = c.run_in_loop(lambda: c.state.coordinator_of("readers"))
         await asyncio.sleep(0.2)

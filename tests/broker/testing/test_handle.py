@@ -81,7 +81,7 @@ def followed(c: TestCluster) -> list[int]:
     return [c.follower("t", 0, broker_id).log_end_offset for broker_id in range(3)]
 
 
-def test_cut_replication_link_stays_cut_after_restarts_and_elections() -> None:
+def test_replication_stopped_by_method_cut_link_does_not_resume_after_a_restart() -> None:
     with cluster(brokers=3, clock="manual") as c:
         c.broker(1).cut_link(0)
         c.create_topic("t", assignment={0: [0, 1, 2]})

@@ -216,7 +216,7 @@ def test_error_of_method_fence_producer_during_a_commit_names_the_state_to_await
         assert c.transaction("shop").state == f"Prepare{state}"
 
 
-def test_failure_after_method_fence_producer_has_returned_is_logged(
+def test_fencing_that_fails_after_method_fence_producer_has_returned_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     config = {"transaction.state.log.replication.factor": 3, "replica.lag.time.max.ms": 60_000}
@@ -234,7 +234,7 @@ def test_failure_after_method_fence_producer_has_returned_is_logged(
     assert any(text.startswith(begin) and reason in text for text in texts), texts
 
 
-def test_method_wait_for_can_wait_for_offsets_or_the_epoch_of_a_transaction() -> None:
+def test_condition_of_method_wait_for_can_read_transaction_offsets_and_epochs() -> None:
     """The condition of `wait_for` may read everything that the test API shows about transactions, not only their state."""
     with cluster(topics={"orders": 2}, clock="system") as c:
         producer, _ = begun(c)

@@ -74,7 +74,7 @@ def test_producers_get_retriable_errors_after_their_transaction_coordinator_dies
 @pytest.mark.timeout(180)
 @pytest.mark.rule("TX-28", "TX-46", "TX-68")
 @pytest.mark.parametrize(("real", "newer"), [(RealKafka, False), (NewerKafka, True)])
-def test_real_kafka_gives_the_errors_of_this_broker_after_a_txn_coordinator_dies(
+def test_real_kafka_returns_the_same_errors_as_this_broker_when_a_coordinator_dies(
     real: Callable[[str], RealKafka], newer: bool
 ) -> None:
     assert as_on_kafka(real("default"), partial(story, newer=newer)) == expected(newer=newer)
