@@ -258,7 +258,7 @@ def test_min_insync_replicas_of_a_broker_cannot_be_changed_while_elr_is_enabled(
 @pytest.mark.rule("CF-19")
 @EITHER
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_error_for_several_invalid_values_names_the_first_in_the_order_of_kafka(
+def test_error_for_several_invalid_values_names_the_setting_that_kafka_checks_first(
     subject: Subject, broker: str, is_reversed: bool
 ) -> None:
     """The error names the invalid setting that Kafka checks first, whatever the order of the settings in the request.

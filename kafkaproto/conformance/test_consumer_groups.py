@@ -92,7 +92,7 @@ def test_consumer_group_heartbeats_with_invalid_ids_and_epochs_are_rejected(subj
 
 
 @pytest.mark.rule("GN-5", "GC-56")
-def test_ids_of_only_blanks_and_control_characters_are_empty_in_group_requests(subject: Subject) -> None:
+def test_group_requests_treat_ids_of_only_blanks_and_control_characters_as_empty(subject: Subject) -> None:
     """An id that consists only of the characters U+0000 to U+0020 counts as empty. Other kinds of space are ordinary characters.
 
     ListGroups ignores the characters U+0000 to U+0020 before and after a state in its filter, but not around a group type.

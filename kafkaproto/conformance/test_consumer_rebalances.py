@@ -72,7 +72,7 @@ def test_heartbeat_with_the_previous_epoch_is_fenced_if_it_claims_moved_partitio
 
 
 @pytest.mark.rule("GN-27", "SN-31")
-def test_heartbeat_with_all_fields_gets_even_an_unchanged_assignment(subject: Subject) -> None:
+def test_response_to_a_heartbeat_with_all_fields_repeats_an_unchanged_assignment(subject: Subject) -> None:
     """A heartbeat with all fields gets the member's unchanged assignment. A heartbeat without optional fields gets no assignment (SN-31)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)

@@ -207,7 +207,7 @@ def test_all_regexes_are_resolved_again_when_a_regex_loses_its_last_member(group
 
 
 @pytest.mark.rule("GN-38")
-def test_member_without_subscription_gets_topics_of_another_member_as_in_kafka(group: ConsumerGroup) -> None:
+def test_member_without_subscription_gets_partitions_of_the_topic_of_another_member(group: ConsumerGroup) -> None:
     """Member A joins with a regular expression. When the expression is resolved, epoch 2 starts. Member C then joins and subscribes to nothing.
 
     C's join computes the target assignment of epoch 2. Like Kafka, the broker still treats the subscriptions of all members as equal, because they

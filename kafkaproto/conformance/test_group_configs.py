@@ -123,7 +123,7 @@ def test_describe_configs_of_a_group_that_does_not_exist_returns_the_defaults(su
 @pytest.mark.releases(first="4.2")
 @pytest.mark.rule("CF-14")
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_error_for_several_invalid_settings_of_a_group_names_the_first_in_the_order_of_kafka(
+def test_error_for_invalid_group_settings_names_the_setting_that_kafka_checks_first(
     subject: Subject, is_reversed: bool
 ) -> None:
     """The error names the invalid setting that Kafka checks first, whatever the order of the settings in the request.

@@ -91,7 +91,7 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GC-19", "GC-30")
-def test_member_id_of_a_pending_member_is_unknown_after_a_join_to_the_full_group(subject: Subject) -> None:
+def test_member_id_of_a_pending_member_that_a_full_group_rejected_stays_unknown(subject: Subject) -> None:
     """Three clients get a member id, and two of them join. The third is rejected, and its member id stays unknown, even after a member has left."""
     group = Group(subject)
     a, b, c = (group.client() for _ in range(3))

@@ -52,7 +52,7 @@ def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Su
 
 
 @pytest.mark.rule("GC-27")
-def test_protocol_offered_once_is_chosen_over_one_that_a_member_offers_twice(subject: Subject) -> None:
+def test_group_chooses_a_protocol_offered_once_not_a_protocol_offered_twice(subject: Subject) -> None:
     group = Group(subject)
     joined = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
     assert (joined.error_code, joined.protocol_name) == (0, "b")

@@ -62,7 +62,7 @@ def test_verify_only_add_partitions_to_txn_returns_a_repeated_partition_once(sub
 @pytest.mark.rule("TX-19", "TX-23", "SN-60")
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("adds_first", [True, False])
-def test_one_add_partitions_to_txn_can_add_for_one_producer_and_verify_for_another(
+def test_add_partitions_to_txn_can_add_and_verify_for_two_producers_in_one_request(
     subject: Subject, version: int, adds_first: bool
 ) -> None:
     """The test sends AddPartitionsToTxn as brokers do: one request for two transactional ids that have the same coordinator.

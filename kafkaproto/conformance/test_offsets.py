@@ -108,7 +108,7 @@ def test_last_offset_wins_if_an_offset_commit_contains_a_partition_twice(subject
 
 
 @pytest.mark.rule("GO-15", "GO-21")
-def test_too_long_metadata_of_an_offset_rejects_only_that_offset_from_kafka_4_0_on(subject: Subject) -> None:
+def test_too_long_metadata_of_an_offset_rejects_only_that_offset_since_kafka_4_0(subject: Subject) -> None:
     """An OffsetCommit request has two entries for one partition. The first, the second or both have metadata that is too long.
 
     From 4.0 on, an entry with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12), and the offset of the other entry is committed. The

@@ -308,7 +308,7 @@ def sized(subject: Subject, topic: Topic) -> bytes:
 
 
 @pytest.mark.rule("Q-14")
-def test_repeated_fetch_of_4096_bytes_at_a_quota_of_250_bytes_per_s_returns_no_data(subject: Subject) -> None:
+def test_each_fetch_of_4096_bytes_at_quota_250_bytes_per_s_is_throttled_and_empty(subject: Subject) -> None:
     """A response of 4096 bytes exceeds what a quota of 250 B/s allows in ten seconds, so each repetition of the fetch is throttled and empty."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 250.0)

@@ -111,7 +111,7 @@ def test_segment_with_one_unexpired_record_is_not_deleted(subject: Subject) -> N
 
 
 @pytest.mark.needs("log.retention.check.interval.ms")
-def test_oldest_segment_is_deleted_only_if_newer_ones_have_at_least_retention_bytes(subject: Subject) -> None:
+def test_oldest_segment_is_deleted_only_if_newer_segments_reach_retention_bytes(subject: Subject) -> None:
     now = subject.epoch_ms()
     size = len(at(now))
     for keep_bytes, start in ((3 * size, 7), (3 * size - 1, 7), (3 * size + 1, 6), (10 * size, 0), (0, 10)):

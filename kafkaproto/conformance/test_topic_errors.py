@@ -121,7 +121,7 @@ def test_cluster_metadata_topic_cannot_be_created(subject: Subject) -> None:
 
 
 @pytest.mark.rule("AD-45")
-def test_create_topics_checks_names_before_settings_and_settings_before_counts(subject: Subject) -> None:
+def test_create_topics_checks_topic_names_then_settings_then_replica_assignments(subject: Subject) -> None:
     existing, name = new_topic(subject, name=subject.new_name("a.b")).name, subject.new_name()
     colliding = existing.replace("a.b", "a_b")
     null: dict[str, str | None] = {"no.such.setting": None}

@@ -153,7 +153,7 @@ def test_offsets_of_a_deleted_topic_id_cannot_be_committed_or_fetched(subject: S
 
 @pytest.mark.rule("GO-6", "GO-34", "SN-25")
 @pytest.mark.releases(first="4.2")
-def test_record_of_an_offset_that_is_committed_by_topic_id_has_this_id(subject: Subject) -> None:
+def test_record_of_an_offset_committed_by_topic_id_contains_the_topic_id(subject: Subject) -> None:
     """A commit by topic id stores the id as tag 0 of the record, and a commit by name stores no tag (scenario SN-25)."""
     topic, group = new_topic(subject), Group(subject)
     own = topic.topic_id

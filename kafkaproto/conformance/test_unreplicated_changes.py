@@ -211,7 +211,7 @@ def test_offset_delete_and_delete_groups_also_delete_an_unreplicated_offset_comm
         assert (other.committed(), listed_state(other)) == ({}, None)
 
 
-def test_offset_fetch_with_require_stable_ignores_a_commit_that_is_sent_later(subject: Subject) -> None:
+def test_parked_offset_fetch_with_require_stable_ignores_a_commit_sent_afterwards(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group = new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
@@ -313,7 +313,7 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
         pytest.param(0, False, marks=pytest.mark.releases(first="4.1"), id="two-stages"),
     ],
 )
-def test_second_of_two_parked_delete_groups_deletes_later_commits_from_4_1_on(
+def test_second_of_two_parked_delete_groups_deletes_later_commits_since_kafka_4_1(
     subject: Subject, second_error: int, is_kept: bool
 ) -> None:
     ConsumerGroup(subject)
