@@ -54,7 +54,7 @@ def test_conformance_test_that_needs_a_setting_its_module_does_not_set_raises_er
         needs_of(test, "default")
 
 
-def test_conformance_test_with_two_markers_named_needs_requires_what_both_name() -> None:
+def test_requirements_of_two_needs_markers_of_a_conformance_test_are_combined() -> None:
     marks = [
         pytest.mark.needs("num.partitions", racks=True).mark,
         pytest.mark.needs("auto.create.topics.enable", at_least={"fetch.max.bytes": 5}, brokers=2).mark,

@@ -126,7 +126,7 @@ def test_sampler_of_texts_draws_equal_samples_for_equal_seeds(kind: str) -> None
     assert max(Counter(text["file"] for text in sample["texts"]).values()) <= samples.MOST_PER_FILE
 
 
-def test_sample_of_texts_passes_only_if_each_reader_rates_enough_texts_as_clear(tmp_path: Path) -> None:
+def test_sample_of_texts_fails_if_a_reader_rates_2_of_20_texts_as_unclear(tmp_path: Path) -> None:
     kept = tmp_path / "samples.json"
     size = 20
 

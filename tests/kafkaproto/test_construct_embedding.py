@@ -48,7 +48,7 @@ def surrounded(layout: Message[Any]) -> construct.Struct:
 
 
 @core_first(ALL)
-def test_kafka_message_in_a_construct_library_struct_has_the_same_bytes_as_alone(entry: Entry) -> None:
+def test_kafka_message_has_the_same_bytes_in_a_construct_library_struct_as_alone(entry: Entry) -> None:
     values = Values(f"embedded {entry.id}")
     declared = surrounded(entry.layout)
     compiled = declared.compile()
@@ -196,7 +196,7 @@ def test_construct_library_optional_message_is_parsed_as_none_if_it_is_truncated
 
 
 @in_both_forms
-def test_kafka_message_can_be_an_alternative_of_class_select_of_construct_library(form: Callable[[Any], Any]) -> None:
+def test_class_select_of_construct_library_accepts_a_kafka_message_as_alternative(form: Callable[[Any], Any]) -> None:
     select = form(construct.Select(HEARTBEAT_REQUEST_V4, construct.Int8ub))
     data = HEARTBEAT_REQUEST_V4.encode(HEARTBEATS[0])
     assert select.build(HEARTBEATS[0]) == data
@@ -206,7 +206,7 @@ def test_kafka_message_can_be_an_alternative_of_class_select_of_construct_librar
 
 
 @in_both_forms
-def test_construct_library_struct_of_an_optional_message_can_have_a_field_splices(form: Callable[[Any], Any]) -> None:
+def test_construct_struct_with_an_optional_message_can_have_a_field_named_splices(form: Callable[[Any], Any]) -> None:
     message = fetched(2, b"records")
     declared = form(construct.Struct("splices" / construct.Int8ub, "message" / construct.Optional(FETCH_RESPONSE_V11)))
     data = b"\3" + FETCH_RESPONSE_V11.encode(message)

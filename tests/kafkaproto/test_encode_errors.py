@@ -53,7 +53,7 @@ def bad_values(kind: WireType) -> Iterator[tuple[Any, str]]:
 
 
 @pytest.mark.parametrize("entry", ENDS, ids=lambda entry: entry.id)
-def test_encode_error_for_a_value_that_does_not_fit_contains_the_field_path(entry: Entry) -> None:
+def test_encode_error_for_a_value_outside_its_field_type_contains_the_field_path(entry: Entry) -> None:
     layout = entry.layout
     count = len(list(places_of(layout, Values(entry.id).object(layout, "tiny"), "")))
     for number in range(count):

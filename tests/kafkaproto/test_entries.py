@@ -69,7 +69,7 @@ def test_transaction_markers_are_not_returned_as_records() -> None:
     ]
 
 
-def test_truncated_last_batch_raises_an_error_and_is_excluded_from_complete_bytes() -> None:
+def test_truncated_last_batch_raises_an_error_and_function_complete_bytes_omits_it() -> None:
     edges = [0, *(entry.position + entry.header.size for entry in entries.batches(MIXED))]
     for cut in range(len(MIXED) + 1):
         whole = max(edge for edge in edges if edge <= cut)
@@ -161,7 +161,7 @@ def test_built_transaction_marker_is_decoded_as_commit_or_abort(committed: bool)
     assert read_end_txn_marker(record) == EndOfTransaction(committed, 5)
 
 
-def test_invalid_control_records_raise_decode_errors_and_unknown_types_are_returned() -> None:
+def test_invalid_control_records_raise_errors_and_unknown_types_are_read_as_unknown() -> None:
     assert control_type(b"\x00\x00\x00\x63") is ControlRecordType.UNKNOWN
     assert control_type(b"\x00\x07\x00\x01more") is ControlRecordType.COMMIT
     for key in (None, b"", b"\x00\x00\x00", b"\xff\xff\x00\x00"):

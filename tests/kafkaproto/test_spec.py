@@ -153,7 +153,7 @@ def test_class_name_is_prefixed_with_its_message_if_two_messages_share_a_struct_
     assert names["AlterClientQuotasRequest"]["OpData"] == "OpData"
 
 
-def test_message_schemas_are_a_request_and_response_per_api_and_two_headers() -> None:
+def test_number_of_message_schemas_is_two_per_api_plus_two_headers() -> None:
     assert len(message_names()) == 2 * len(APIS) + 2
 
 

@@ -31,7 +31,7 @@ def test_reading_an_absent_nested_struct_twice_returns_the_same_default_object()
     assert partition.current_leader is partition.current_leader
 
 
-def test_setting_the_leader_of_a_decoded_partition_changes_no_other_partition() -> None:
+def test_setting_current_leader_of_a_decoded_partition_changes_no_other_partition() -> None:
     first, other = decoded_partitions()
     first.current_leader.leader_id = 7
     assert (first.current_leader.leader_id, other.current_leader.leader_id) == (7, -1)
@@ -40,7 +40,7 @@ def test_setting_the_leader_of_a_decoded_partition_changes_no_other_partition() 
     assert [partition.current_leader.leader_id for partition in again] == [7, -1]
 
 
-def test_reading_a_default_nested_struct_does_not_change_the_encoding() -> None:
+def test_repr_and_comparison_of_a_decoded_partition_do_not_change_its_encoding() -> None:
     partition, _ = decoded_partitions()
     unseen = FetchResponse(responses=[FetchableTopicResponse("t", partitions=[partition])])
     before = FETCH_RESPONSE_V12.encode(unseen)

@@ -28,7 +28,7 @@ def test_version_range_parsed_from_the_word_none_is_empty_and_inside_every_range
     assert none.within(VersionRange(3, 4)) and none.open_ended and 0 not in none
 
 
-def test_version_ranges_can_be_compared_and_intersected() -> None:
+def test_intersection_of_two_version_ranges_has_the_versions_common_to_both() -> None:
     low, high = VersionRange.parse("0-5"), VersionRange.parse("3+")
     assert low.intersect(high) == VersionRange(3, 5) and high.intersect(low) == VersionRange(3, 5)
     assert VersionRange(0, 2).intersect(high) == NO_VERSIONS

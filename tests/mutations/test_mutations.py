@@ -356,7 +356,7 @@ def test_mutation_testing_with_option_column_but_no_option_rev_exits_with_an_err
     assert "--column after needs --rev" in capsys.readouterr().err
 
 
-def test_option_list_of_mutation_testing_prints_the_mutation_of_each_seed(
+def test_mutation_testing_with_option_list_prints_the_mutation_of_each_seed(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--tree", str(tree), "--list", "--seeds", "4-5,9"]) == 0

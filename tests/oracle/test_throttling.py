@@ -35,7 +35,7 @@ def test_each_version_with_client_side_throttling_has_a_throttle_time_field() ->
     ("key", "is_reported", "waits"),
     [(ApiKey.PRODUCE, 1, 6), (ApiKey.FETCH, 1, 8), (ApiKey.METADATA, 3, 6), (ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, None)],
 )
-def test_throttle_time_field_and_client_side_throttling_begin_at_the_listed_versions(
+def test_throttle_time_and_client_side_throttling_begin_at_the_versions_of_kafka(
     key: ApiKey, is_reported: int, waits: int | None
 ) -> None:
     assert throttle_time_since(key) == is_reported

@@ -7,7 +7,7 @@ import pytest
 from tests.support.broker.committed_offset import NOTHING, CommittedOffset
 
 
-def test_simulation_offset_model_accepts_only_the_acknowledged_or_a_later_commit() -> None:
+def test_committed_offset_model_accepts_only_the_acknowledged_or_a_later_sent_offset() -> None:
     offset = CommittedOffset()
     offset.check(NOTHING)
     offset.acknowledge(offset.send(5))
@@ -18,7 +18,7 @@ def test_simulation_offset_model_accepts_only_the_acknowledged_or_a_later_commit
         offset.check(7)
 
 
-def test_simulation_offset_model_rejects_offset_5_after_6_was_read_as_replicated() -> None:
+def test_committed_offset_model_rejects_offset_5_after_6_was_read_as_replicated() -> None:
     offset = CommittedOffset()
     offset.acknowledge(offset.send(5))
     number = offset.send(6)
@@ -30,7 +30,7 @@ def test_simulation_offset_model_rejects_offset_5_after_6_was_read_as_replicated
     offset.check(6, is_replicated=True)
 
 
-def test_offset_model_rejects_a_commit_of_offset_4_after_an_acknowledged_commit_of_5() -> None:
+def test_committed_offset_model_rejects_an_acknowledgement_of_4_after_that_of_5() -> None:
     offset = CommittedOffset()
     offset.acknowledge(offset.send(5))
     with pytest.raises(AssertionError, match="the committed offset went back from 5 to 4"):

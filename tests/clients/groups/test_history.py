@@ -78,7 +78,7 @@ def test_group_history_checker_lists_partitions_that_return_to_an_earlier_owner(
     assert history.returned == [("a", ("t", 1))]
 
 
-def test_group_history_checker_does_not_count_lost_partitions_as_returned() -> None:
+def test_group_history_checker_lists_a_lost_and_reassigned_partition_only_as_lost() -> None:
     history = History()
     for event in (ASSIGNED_A, {**REVOKED_A, "event": "lost"}, ASSIGNED_A):
         history.apply(event)

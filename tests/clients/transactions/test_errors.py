@@ -29,6 +29,6 @@ def test_function_is_from_killed_broker_is_false_for_fenced_and_invalid_state_er
         assert not is_from_killed_broker(library, name)
 
 
-def test_function_is_from_killed_broker_is_false_for_eof_of_a_client_that_retries() -> None:
+def test_function_is_from_killed_broker_is_false_for_eof_from_most_client_libraries() -> None:
     for library in ERRORS.keys() - {"franz-go", "kafkajs"}:
         assert not is_from_killed_broker(library, "EOF")

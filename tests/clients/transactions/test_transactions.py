@@ -189,7 +189,7 @@ def test_transaction_continues_while_its_coordinator_broker_is_stopped(scene: Sc
 
 
 @on_apache_kafka
-def test_each_client_but_kafka_python_survives_a_coordinator_stop_of_a_real_kafka(stage: Subject) -> None:
+def test_clients_except_kafka_python_survive_a_stop_of_a_real_kafka_coordinator(stage: Subject) -> None:
     # One stop of a broker for all clients: Apache Kafka takes seconds to stop and start one.
     with ExitStack() as stack:
         scenes = [Scene(stage, library, index=0) for library in COMMANDS]

@@ -47,7 +47,7 @@ def client_of(ends: Ends) -> int:
     return int(ends[0].port == 9092)
 
 
-def test_trace_cut_command_writes_all_frames_of_all_connections_in_order(
+def test_trace_cut_command_writes_all_frames_of_a_trace_in_order_to_a_pcap_file(
     folder: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -376,7 +376,7 @@ def test_captured_http_packets_get_no_request_rows_but_an_event_with_their_count
     assert left_out["packets"] == {"not Kafka": before}
 
 
-def test_packet_capture_reads_only_the_ports_given_on_the_command_line(made: Made) -> None:
+def test_tables_of_a_packet_capture_contain_only_requests_to_the_given_port(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1))
     add_exchanges(wire.connect(40_001, server=9093), versions(2))

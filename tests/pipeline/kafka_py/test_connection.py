@@ -90,7 +90,7 @@ def test_spark_kafka_py_raises_a_certificate_error_for_an_untrusted_certificate(
             client.partitions_of(["t"])
 
 
-def test_spark_kafka_py_sends_a_client_certificate_to_a_broker_that_requires_one() -> None:
+def test_spark_kafka_py_connects_to_a_mutual_tls_broker_only_with_client_certificate() -> None:
     keys = {"ssl__keystore__key": CERTIFICATE[0], "ssl__keystore__certificate__chain": "".join(CERTIFICATE[1:])}
     with running(tls=True, needs_client_key=True) as broker:
         assert cluster_id(broker, trusting(**keys)) == "here"

@@ -76,7 +76,7 @@ def ranges(read: KafkaStreamReader, start: Any, end: Any) -> list[tuple[int, int
     return [(p.value.partition, p.value.start, p.value.end) for p in read.partitions(start, end)]
 
 
-def test_each_micro_batch_before_spark_4_2_begins_where_the_previous_batch_ended(kafka: TestCluster) -> None:
+def test_micro_batches_of_spark_versions_before_4_2_follow_each_other_without_a_gap(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.latestOffset() == read.latestOffset() == at(18, 2)
