@@ -1,4 +1,4 @@
-"""Broker ids in requests about settings, where the name of a broker's config resource is the broker's id as text."""
+"""Reads the broker ids in requests about settings, where the name of a broker's config resource is the broker's id as text."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 
 @pytest.mark.rule("GC-7", "GO-11", "GO-12", "SN-20")
-def test_members_get_not_coordinator_errors_and_continue_at_the_new_coordinator(subject: Subject) -> None:
+def test_members_get_error_not_coordinator_and_continue_at_the_new_coordinator(subject: Subject) -> None:
     """Parked joins get NOT_COORDINATOR from the old coordinator. Members then continue at the new coordinator (scenario SN-20)."""
     topic = new_topic(subject).name
     joining, stable = Group(subject, 0), Group(subject, 0)
@@ -142,7 +142,7 @@ def test_group_members_and_offsets_survive_a_restart_of_the_coordinator(subject:
 
 @pytest.mark.releases(before="4.0")
 @pytest.mark.rule("GC-7")
-def test_not_coordinator_error_precedes_invalid_session_timeout_error_before_4_0(subject: Subject) -> None:
+def test_coordinator_is_checked_before_the_session_timeout_before_kafka_4_0(subject: Subject) -> None:
     subject.need_broker(1)
     group = Group(subject)
     join = JoinGroupRequest(group.id, 1, 10_000, "m", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
@@ -151,7 +151,7 @@ def test_not_coordinator_error_precedes_invalid_session_timeout_error_before_4_0
 
 
 @pytest.mark.rule("M-14")
-def test_parked_join_gets_not_coordinator_error_before_the_coordinator_stops(subject: Subject) -> None:
+def test_parked_join_gets_error_not_coordinator_before_the_coordinator_stops(subject: Subject) -> None:
     group = Group(subject)
     make_stable(group.client())
     late = group.client()

@@ -202,7 +202,7 @@ def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_o
 
 @pytest.mark.rule("TX-28")
 @pytest.mark.parametrize("transactional", [True, False])
-def test_not_leader_error_precedes_invalid_acks_error_only_for_transactional_batches(
+def test_wrong_leader_is_checked_before_invalid_acks_for_transactional_batches_only(
     subject: Subject, transactional: bool
 ) -> None:
     """The test sends a Produce with acks=2 to the leader (broker 0), to a follower (broker 1) and to a broker without a replica (broker 2).

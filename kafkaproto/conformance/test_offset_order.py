@@ -102,7 +102,7 @@ def test_offset_fetch_v0_returns_unsupported_version_once_for_a_repeated_partiti
 
 @pytest.mark.rule("GO-36")
 @pytest.mark.releases(first="4.0")
-def test_offset_fetch_v1_returns_not_coordinator_twice_for_a_partition_named_twice(subject: Subject) -> None:
+def test_offset_fetch_v1_repeats_a_not_coordinator_error_for_a_repeated_partition(subject: Subject) -> None:
     group = Group(subject)
     connection = subject.connect((group.coordinator() + 1) % BROKERS)
     for topics in requests("first-topic", "second-topic"):

@@ -122,15 +122,16 @@ def table(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 class Job:
-    """The live job; `start()` starts its query.
+    """Reads a broker's journal topic with Spark, writes a table of clients by time window, and sends alerts; `start()` starts its query.
 
-    bootstrap: host:port of brokers, separated by commas. folder: the folder for the checkpoint and the table. journal: the topic to read.
+    A row of the table says how long one client was throttled in one window, and by how many offsets it was behind the high watermarks. bootstrap:
+    host:port of brokers, separated by commas. folder: the folder for Spark's checkpoint and the table. journal: the topic to read.
     alerts_topic: the topic that receives the alerts. on_batch: a function that is called in a thread of Spark, with a `BatchSummary`, after each
     micro-batch that changed the table.
 
-    Each client causes at most one alert per window, in the micro-batch in which it reaches a limit. Spark's sink has no transactions: if the
-    process ends after writing alerts but before the end of their micro-batch, the alerts are written again after a restart. Raises FolderError if
-    the folder holds the state of another job.
+    A client causes an alert if it reaches one of the limits on throttles and lag (`Limits`), but at most one alert per window. Spark's sink has no
+    transactions: if the process ends after writing alerts but before the end of their micro-batch, the alerts are written again after a restart.
+    Raises FolderError if the folder holds the state of another job.
     """
 
     def __init__(

@@ -141,7 +141,7 @@ def test_group_and_its_offsets_move_with_the_leader_of_the_offsets_partition(
 
 
 @pytest.mark.rule("SN-20")
-def test_parked_join_gets_not_coordinator_when_the_coordinator_moves(three: VirtualCluster) -> None:
+def test_parked_join_gets_error_not_coordinator_when_the_coordinator_moves(three: VirtualCluster) -> None:
     index, before = place(three)
     clients = [three.connect(before) for _ in range(2)]
     member_id = member(clients[0])

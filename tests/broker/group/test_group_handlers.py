@@ -304,7 +304,7 @@ def test_find_coordinator_rejects_unknown_key_types(cluster: VirtualCluster) -> 
 
 
 @pytest.mark.rule("M-8")
-def test_group_request_to_a_broker_that_is_not_the_coordinator_gets_not_coordinator() -> None:
+def test_group_request_to_another_broker_than_the_coordinator_gets_an_error() -> None:
     cluster = VirtualCluster(3, {"offsets.topic.num.partitions": "50"})
     cluster.topic("t")
     topic = cluster.state.controller.ensure_internal("__consumer_offsets")

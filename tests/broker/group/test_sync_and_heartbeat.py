@@ -234,7 +234,7 @@ def test_leave_group_rejects_an_empty_group_id_and_unknown_members(bench: Bench)
     assert bench.state == "Stable"
 
 
-def test_stopped_group_coordinator_answers_parked_requests_with_not_coordinator(bench: Bench) -> None:
+def test_stopped_group_coordinator_rejects_parked_requests_with_not_coordinator(bench: Bench) -> None:
     first, second = completing(bench)
     sync = bench.sync(second, 1)
     join = bench.join(group="other")

@@ -184,7 +184,7 @@ def test_produce_response_waits_for_the_slowest_partition_even_if_another_has_fa
 
 
 @pytest.mark.rule("P-13")
-def test_produce_gets_not_enough_replicas_after_append_if_the_isr_shrinks() -> None:
+def test_produce_gets_error_not_enough_replicas_after_append_if_the_isr_shrinks() -> None:
     cluster = three()
     hold(cluster, 2)
     client = cluster.connect()

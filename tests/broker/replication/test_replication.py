@@ -110,7 +110,7 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_after_catching_up() -> None
 
 
 @pytest.mark.rule("P-7")
-def test_acks_all_produce_below_min_insync_replicas_gets_not_enough_replicas() -> None:
+def test_acks_all_produce_below_min_insync_replicas_fails_for_lack_of_replicas() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, min_insync_replicas="3")
     cluster.state.stop_broker(2)
@@ -392,7 +392,7 @@ def test_restarted_leader_replaces_unreplicated_records_by_those_of_the_new_lead
 
 
 @pytest.mark.rule("P-13")
-def test_parked_produce_gets_not_leader_or_follower_when_its_leader_changes() -> None:
+def test_parked_produce_gets_error_not_leader_or_follower_if_its_leader_changes() -> None:
     cluster = three()
     hold(cluster, 2)
     client = cluster.connect()

@@ -111,7 +111,7 @@ def test_add_partitions_to_txn_response_lists_verified_before_added_transactions
 
 
 @pytest.mark.rule("TX-41")
-def test_txn_offset_commit_gets_not_coordinator_if_its_group_moves_while_it_waits(newer: TransactionBench) -> None:
+def test_txn_offset_commit_gets_error_not_coordinator_if_its_group_moves_meanwhile(newer: TransactionBench) -> None:
     topic, group, producer = newer.topic(), Group(newer), Producer(newer)
     producer.init()
     image = newer.cluster.state.controller.image
