@@ -47,9 +47,9 @@ class GroupChanges:
         self._events = events
         self._seen: dict[str, _Seen] = {}
         self._notes: dict[str, dict[str | None, Cause]] = {}
-        """Maps a group id to the causes that `note` has stored since the last report of this group.
+        """Maps a group id to the causes of changes of this group that the next call of `report` will publish.
 
-        The causes are a dict from member id to cause. The key None stands for the whole group.
+        The causes are a dict from the member id to what the member did. The key None stands for a cause that concerns the whole group.
         """
 
     def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:

@@ -140,9 +140,10 @@ def load_handlers() -> None:
 def registration_of(
     api_key: int, min_version: int, max_version: int, first_accepted: int | None = None
 ) -> Registration:
-    """Return the registration of an API in a range of versions, both inclusive. The first request of the API imports its handler.
+    """Return the registration of an API. The first request of the API imports its handler.
 
-    first_accepted: the lowest version that is handled, None for `min_version`.
+    min_version, max_version: the inclusive range that ApiVersions lists. first_accepted: the lowest version that the broker handles, if it is above
+    `min_version`; None if the broker handles the whole range.
     """
 
     def load() -> None:

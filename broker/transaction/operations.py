@@ -42,10 +42,11 @@ class EndRequest:
 
 @dataclass(frozen=True, slots=True)
 class VerificationRequest:
-    """The partitions that a producer writes to in a transaction.
+    """A question of a partition's leader to the transaction coordinator: whether partitions are in the transaction of a producer.
 
-    adds: whether to add missing partitions (transaction version 2), not only verify. retries: whether to repeat the request while the coordinator is
-    completing the producer's previous transaction.
+    partitions: the partitions of the leader's broker to which the producer writes. adds: whether the coordinator adds those that are not yet in the
+    transaction (transaction version 2), or only verifies. retries: whether to ask again while the coordinator is completing the producer's previous
+    transaction.
     """
 
     transactional_id: str
