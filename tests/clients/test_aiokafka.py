@@ -126,7 +126,7 @@ async def test_aiokafka_producer_stores_its_records_with_every_acks_setting(
 
 
 @pytest.mark.rule("L-6")
-async def test_aiokafka_consumer_finds_the_first_offset_and_offsets_by_timestamp(
+async def test_aiokafka_consumer_finds_first_and_end_offsets_and_offsets_by_timestamp(
     kafka: AsyncTestCluster, make: Make
 ) -> None:
     producer = await make(AIOKafkaProducer)

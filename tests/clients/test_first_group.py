@@ -42,7 +42,7 @@ async def test_aiokafka_admin_client_lists_no_topics_of_a_new_cluster() -> None:
             await admin.close()
 
 
-async def test_first_consumer_group_gets_a_record_within_twice_the_time_of_the_second(
+async def test_first_consumer_group_waits_at_most_twice_as_long_for_a_record_as_the_second(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     first, second = [], []

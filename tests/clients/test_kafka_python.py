@@ -102,7 +102,9 @@ def test_kafka_python_producer_is_idempotent_and_sends_consecutive_sequence_numb
 
 
 @pytest.mark.rule("L-6")
-def test_kafka_python_consumer_finds_the_first_offset_and_offsets_by_timestamp(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_consumer_finds_first_and_end_offsets_and_offsets_by_timestamp(
+    kafka: TestCluster, make: Make
+) -> None:
     producer = make(KafkaProducer)
     for i in range(10):
         producer.send("t", value=b"v", partition=0, timestamp_ms=START_MS + i * 100).get(10)

@@ -56,7 +56,7 @@ def owned(each: Consumer) -> set[int]:
     return {place.partition for place in each.assignment()}
 
 
-def test_librdkafka_members_of_a_kip_848_group_share_partitions_and_commits(kafka: TestCluster) -> None:
+def test_librdkafka_kip_848_group_shares_partitions_and_resumes_from_commits(kafka: TestCluster) -> None:
     first = consumer(kafka, "first")
     seen: list[bytes] = []
     seen += poll_until(lambda: len(owned(first)) == PARTITIONS, first)

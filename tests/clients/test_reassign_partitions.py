@@ -59,7 +59,9 @@ def rates(kafka: TestCluster) -> dict[int, dict[str, Any]]:
 
 
 @pytest.mark.rule("R-11")
-def test_kafka_reassign_partitions_tool_sets_and_removes_throttles(kafka: TestCluster, tmp_path: Path) -> None:
+def test_kafka_reassign_partitions_tool_sets_and_removes_replication_throttles(
+    kafka: TestCluster, tmp_path: Path
+) -> None:
     """Kafka's ReassignPartitionsUnitTest.testMoveMap: foo-0 moves from (0,1,2) to 5, bar-0 from (1,2,3) to 0."""
     plan = Plan(kafka, tmp_path, foo=[5, 1, 2], bar=[0, 2, 3])
     output = plan.run("--execute", "--throttle", "1000")

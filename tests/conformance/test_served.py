@@ -55,7 +55,7 @@ def test_skip_reason_of_a_conformance_test_names_the_unsupported_api_version(
         subject.ask(subject.connect(), request_, version)
 
 
-def test_conformance_test_fails_if_the_broker_does_not_answer_an_offered_version(
+def test_conformance_test_fails_if_the_broker_rejects_an_api_version_that_it_offers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     offered = versions("2.0") | {int(ApiKey.FETCH): (0, 11)}
@@ -93,7 +93,7 @@ def test_conformance_test_is_skipped_if_the_broker_lacks_a_required_api_version(
             assert topic.topic_id
 
 
-def test_conformance_tests_use_the_supported_version_nearest_the_preferred_version() -> None:
+def test_conformance_tests_use_the_supported_api_version_nearest_a_preferred_version() -> None:
     served = Served({int(ApiKey.FETCH): (4, 8)})
     assert [served.closest(ApiKey.FETCH, version) for version in (0, 5, 11)] == [4, 5, 8]
     assert served.closest(ApiKey.FETCH, 5, lowest=7) == 7
@@ -150,7 +150,7 @@ def test_cluster_whose_api_versions_match_no_release_is_tested_as_kafka_3_9(
         ("2.0", "retention.ms", "-1", None),
     ],
 )  # fmt: skip
-def test_conformance_reason_for_a_rejected_topic_setting_names_kafka_releases(
+def test_conformance_skip_reason_for_an_unsupported_topic_setting_names_the_releases(
     release: str, name: str, value: str, lacks: str | None
 ) -> None:
     expected = [] if lacks is None else [f"{lacks}; the cluster serves the versions of {release})"]

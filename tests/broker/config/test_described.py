@@ -200,7 +200,7 @@ def test_describe_configs_returns_the_listeners_and_log_dirs_in_use_if_none_are_
 
 
 @pytest.mark.rule("CF-25")
-def test_setting_log_dirs_is_described_as_the_absolute_path_of_the_data_directory(
+def test_describe_configs_returns_log_dirs_as_absolute_path_of_the_data_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -353,7 +353,7 @@ def test_cluster_wide_min_insync_replicas_can_be_set_but_not_deleted_if_elr_is_o
     assert described(made("4.0"), BROKER, "") == {}
 
 
-def test_timestamp_difference_max_ms_applies_if_timestamp_before_max_ms_is_not_set() -> None:
+def test_timestamp_difference_max_ms_sets_before_and_after_max_ms_if_these_are_unset() -> None:
     def limits(cluster: VirtualCluster) -> tuple[int, int]:
         partition = cluster.state.nodes[0].replicas.find("t", 0)
         assert partition is not None
@@ -368,7 +368,7 @@ def test_timestamp_difference_max_ms_applies_if_timestamp_before_max_ms_is_not_s
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_plus_sign_of_a_cluster_wide_number_is_omitted_in_the_configs_of_a_broker() -> None:
+def test_plus_sign_in_a_cluster_wide_setting_value_is_omitted_in_configs_of_a_broker() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))
@@ -431,7 +431,7 @@ def test_min_compaction_lag_of_a_topic_cannot_exceed_max_compaction_lag() -> Non
 @pytest.mark.parametrize(
     ("release", "of_topic"), [("3.9", {"kip": "compact, compact", "kafka": "compact,compact"}), ("4.2", None)]
 )
-def test_duplicates_in_list_settings_are_removed_in_describe_configs_from_4_0_on(
+def test_describe_configs_removes_duplicates_in_cleanup_policies_since_kafka_4_0(
     release: str, of_topic: dict[str, str] | None, semantics: Semantics
 ) -> None:
     cluster = VirtualCluster(1, {"log.cleanup.policy": "delete,delete"}, release_name=release, semantics=semantics)

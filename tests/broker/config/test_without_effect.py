@@ -41,7 +41,7 @@ def test_each_regex_of_settings_without_effect_matches_a_setting_without_effect(
     assert [pattern for pattern in patterns if not any(re.fullmatch(pattern, name) for name in names)] == []
 
 
-def test_reasons_why_settings_of_4_2_have_no_effect_do_not_mention_kafka_3_9_1() -> None:
+def test_reasons_why_settings_of_kafka_4_2_have_no_effect_do_not_mention_kafka_3_9_1() -> None:
     about_3_9 = {setting.name for setting in without_effect("3.9") if "Kafka 3.9.1" in (reason_of(setting.name) or "")}
     assert about_3_9 and about_3_9.isdisjoint(setting.name for setting in without_effect("4.2"))
 

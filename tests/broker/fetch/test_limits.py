@@ -166,7 +166,7 @@ def test_fetch_returns_empty_records_not_null_for_partitions_without_data(cluste
 
 
 @pytest.mark.rule("F-22")
-def test_fetch_rejected_with_unsupported_compression_type_returns_null_records() -> None:
+def test_fetch_with_error_unsupported_compression_type_returns_null_records() -> None:
     cluster = VirtualCluster()
     cluster.topic("z", compression_type="zstd")
     fill(cluster, "z", batch(b"a"))

@@ -257,7 +257,7 @@ def test_throttled_fetch_response_has_error_code_0_and_creates_no_fetch_session(
 
 
 @pytest.mark.rule("S-11")
-def test_each_fetch_session_response_includes_partitions_with_unknown_topic_id() -> None:
+def test_each_fetch_session_response_lists_partitions_with_error_unknown_topic_id() -> None:
     f = Fetcher()
     f.log[BAR0] = Result(error_code=100, high_watermark=-1, log_start_offset=-1)
     full = f.fetch(0, 0, requests(FOO0, BAR0), topic_ids=True)
@@ -283,7 +283,7 @@ def test_incremental_fetch_v12_returns_a_partition_that_no_longer_has_an_error()
 
 
 @pytest.mark.rule("F-6")
-def test_partition_listed_twice_in_a_fetch_is_read_once_from_its_second_offset() -> None:
+def test_partition_listed_twice_in_a_fetch_is_read_once_from_the_offset_listed_last() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]

@@ -145,7 +145,7 @@ def test_partitions_omitted_from_a_throttled_fetch_are_returned_by_the_next_fetc
 
 @pytest.mark.rule("S-11")
 @pytest.mark.parametrize("version", [13, LATEST])
-def test_each_fetch_of_a_session_returns_unknown_topic_id_until_the_topic_is_created(version: int) -> None:
+def test_each_session_fetch_returns_an_unknown_topic_id_error_until_topic_creation(version: int) -> None:
     """Kafka's FetchSessionTest.testFetchSessionWithUnknownId."""
     cluster = VirtualCluster()
     cluster.topic("foo", 1)

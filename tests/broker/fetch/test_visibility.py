@@ -176,7 +176,7 @@ def test_fetch_lists_partitions_with_errors_after_readable_partitions() -> None:
 
 
 @pytest.mark.rule("F-23")
-def test_fetch_v13_returns_unknown_topic_id_for_an_unknown_topic() -> None:
+def test_fetch_v13_returns_error_unknown_topic_id_for_an_unknown_topic() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 1)
     ids = {**topic_ids(cluster), "missing": bytes(range(16))}

@@ -47,7 +47,7 @@ def test_kip_848_protocol_is_disabled_by_default_in_kafka_3_9() -> None:
     assert described.error_code == UNSUPPORTED_VERSION
 
 
-def test_leave_group_removes_several_classic_members_in_one_epoch_from_4_0_on(group: Group) -> None:
+def test_leave_group_removes_several_classic_members_in_one_epoch_since_kafka_4_0(group: Group) -> None:
     group.join("A", instance_id="i1")
     for member_id in "BC":
         group.join(member_id)
@@ -62,7 +62,7 @@ def test_leave_group_removes_several_classic_members_in_one_epoch_from_4_0_on(gr
         assert [member.member_id for member in group.described().members] == ["C"]
 
 
-def test_member_that_unsubscribes_while_revoking_gets_an_assignment_since_kafka_4_2(group: Group) -> None:
+def test_member_dropping_a_topic_during_a_revocation_gets_assignment_since_kafka_4_2(group: Group) -> None:
     group.cluster.topic("t2", 6)
     both = ["T", "t1", "t2"]
     group.join("A", *both)

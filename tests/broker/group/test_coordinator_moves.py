@@ -185,7 +185,7 @@ def test_coordinator_that_is_loading_accepts_heartbeats_and_rejects_other_reques
 
 @pytest.mark.rule("GC-7")
 @pytest.mark.parametrize(("release", "settings", "error"), [("3.9", {}, 14), ("3.9", IN_JAVA, 26), ("4.2", {}, 26)])
-def test_only_a_kip_848_coordinator_checks_session_timeouts_before_load_in_progress(
+def test_only_kip_848_coordinators_reject_invalid_session_timeouts_while_loading(
     release: str, settings: dict[str, str], error: int
 ) -> None:
     cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"} | settings, release_name=release)

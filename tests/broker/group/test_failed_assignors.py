@@ -32,7 +32,7 @@ def enter(group: Group) -> None:
     group.join("C", "T", THREE)
 
 
-def test_heartbeats_for_which_the_assignor_fails_do_not_extend_sessions() -> None:
+def test_heartbeat_rejected_because_the_assignor_fails_does_not_extend_the_session() -> None:
     group = new_group()
     enter(group)
     group.join("A", THREE, TWO)

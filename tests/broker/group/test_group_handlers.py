@@ -118,7 +118,7 @@ def test_sync_group_v5_requires_protocol_type_and_name(cluster: VirtualCluster) 
     assert client.ask(SyncGroupRequest("g", 1, member_id), 5).error_code == INCONSISTENT
 
 
-def test_leader_sync_completes_a_parked_sync_even_if_another_member_has_disconnected(cluster: VirtualCluster) -> None:
+def test_sync_of_group_leader_completes_parked_syncs_despite_a_disconnected_member(cluster: VirtualCluster) -> None:
     clients = [cluster.connect() for _ in range(3)]
     for client in clients:
         client.send(join(), 3)

@@ -12,7 +12,7 @@ from tests.support.broker.group_bench import SESSION_MS, Bench
 UNKNOWN_MEMBER, FULL, FENCED_INSTANCE = 25, 81, 82
 
 
-def test_expired_member_whose_join_is_parked_gets_unknown_member_id() -> None:
+def test_expired_member_whose_join_is_parked_gets_error_unknown_member_id() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=3000)
     answers = bench.join()
     [member_id] = bench.coordinator.groups.get("g").members  # type: ignore[union-attr]
@@ -33,7 +33,7 @@ def test_join_phase_completes_when_the_last_member_that_has_not_rejoined_expires
     assert (second.answer.error_code, second.answer.generation_id) == (0, 2)
 
 
-def test_fenced_static_member_with_parked_join_gets_fenced_instance_id() -> None:
+def test_fenced_static_member_with_parked_join_gets_error_fenced_instance_id() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=3000)
     answers = bench.join(instance="one")
     [member_id] = bench.coordinator.groups.get("g").members  # type: ignore[union-attr]

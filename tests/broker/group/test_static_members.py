@@ -43,13 +43,13 @@ def test_requests_with_the_old_member_id_of_a_restarted_static_member_are_fenced
     assert bench.heartbeat(new, 1, "follower") == 0
 
 
-def test_request_with_an_unknown_group_instance_id_gets_unknown_member_id(bench: Bench) -> None:
+def test_request_with_an_unknown_group_instance_id_gets_error_unknown_member_id(bench: Bench) -> None:
     leader, _ = stable(bench)
     assert bench.heartbeat(leader, 1, "nobody") == UNKNOWN_MEMBER
     assert bench.join(leader, BOTH, instance="nobody").answer.error_code == UNKNOWN_MEMBER
 
 
-def test_static_group_leader_that_rejoins_gets_its_old_member_id_as_the_leader_id(bench: Bench) -> None:
+def test_rejoining_static_leader_gets_its_old_member_id_as_leader_id_in_the_response(bench: Bench) -> None:
     leader, follower = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH).answer
     assert result.leader_id == leader != result.member_id
@@ -61,7 +61,7 @@ def test_static_group_leader_that_rejoins_gets_its_old_member_id_as_the_leader_i
     assert join.answer.leader_id == result.member_id and len(join.answer.members) == 2
 
 
-def test_KIP814_static_group_leader_that_rejoins_with_v9_gets_skip_assignment_true(bench: Bench) -> None:
+def test_KIP814_join_group_v9_returns_skip_assignment_true_to_a_static_group_leader(bench: Bench) -> None:
     leader, _ = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH, skip=True).answer
     assert result.leader_id == result.member_id != leader

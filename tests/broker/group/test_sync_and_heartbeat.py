@@ -49,7 +49,7 @@ def test_sync_group_with_a_wrong_generation_or_protocol_or_member_id_is_rejected
     assert bench.sync(follower, 1).answer.error_code == REBALANCING
 
 
-def test_new_rebalance_completes_parked_syncs_with_rebalance_in_progress(bench: Bench) -> None:
+def test_new_rebalance_completes_parked_syncs_with_error_rebalance_in_progress(bench: Bench) -> None:
     first, second = completing(bench)
     waiting = bench.sync(second, 1)
     bench.join()
@@ -78,7 +78,7 @@ def test_second_join_of_a_member_completes_its_first_parked_join_with_an_error(b
 
 
 @pytest.mark.rule("GC-49")
-def test_parked_sync_of_a_member_that_leaves_gets_unknown_member_id(bench: Bench) -> None:
+def test_parked_sync_of_a_member_that_leaves_gets_error_unknown_member_id(bench: Bench) -> None:
     _, two = completing(bench)
     parked = bench.sync(two, 1)
     assert bench.leave(LeavingMember(two, None)) == [0]
@@ -234,7 +234,7 @@ def test_leave_group_rejects_an_empty_group_id_and_unknown_members(bench: Bench)
     assert bench.state == "Stable"
 
 
-def test_stopped_group_coordinator_rejects_parked_requests_with_not_coordinator(bench: Bench) -> None:
+def test_stopped_coordinator_completes_parked_requests_with_error_not_coordinator(bench: Bench) -> None:
     first, second = completing(bench)
     sync = bench.sync(second, 1)
     join = bench.join(group="other")

@@ -57,7 +57,9 @@ def matched(pattern: str, *names: str) -> list[str]:
     ],
 )
 @pytest.mark.rule("GN-50")
-def test_invalid_topic_pattern_gets_error_128_and_a_message_with_the_reason(pattern: str, description: str) -> None:
+def test_invalid_topic_pattern_gets_error_invalid_regular_expression_with_the_reason(
+    pattern: str, description: str
+) -> None:
     with pytest.raises(KafkaError) as refused:
         compile_topic_pattern(pattern)
     assert refused.value.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION == 128

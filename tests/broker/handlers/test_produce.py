@@ -103,7 +103,7 @@ def test_produce_rejects_partition_data_that_is_not_exactly_one_complete_batch(
 
 
 @pytest.mark.rule("P-4", "P-6", "P-7")
-def test_produce_error_for_two_batches_takes_precedence_over_not_enough_replicas() -> None:
+def test_error_for_a_produce_with_two_batches_precedes_error_not_enough_replicas() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2, min_insync_replicas="2")
     cluster.state.controller.ensure_internal("__consumer_offsets")
@@ -215,7 +215,7 @@ def test_duplicate_produce_with_acks_all_is_answered_only_after_replication() ->
 
 
 @pytest.mark.rule("P-13")
-def test_parked_produce_gets_unknown_topic_or_partition_when_its_topic_is_deleted() -> None:
+def test_parked_produce_gets_an_unknown_topic_error_when_its_topic_is_deleted() -> None:
     cluster = three()
     hold(cluster, 2)
     client = cluster.connect()

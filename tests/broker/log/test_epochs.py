@@ -95,7 +95,7 @@ def test_raising_the_log_start_within_a_leader_epoch_moves_the_start_of_that_epo
     assert epochs.entries() == left and epochs.latest == 4
 
 
-def test_leader_epoch_cache_returns_the_epoch_of_an_offset() -> None:
+def test_leader_epoch_cache_returns_the_leader_epoch_in_which_an_offset_was_written() -> None:
     epochs = cache({2: 6, 3: 8})
     assert [epochs.epoch_at(offset) for offset in (5, 6, 7, 8, 100)] == [-1, 2, 2, 3, 3]
 

@@ -205,7 +205,7 @@ def test_segment_whose_first_batch_has_no_timestamp_rolls_by_broker_time() -> No
         ({"log.retention.hours": -1}, -1),
     ],
 )
-def test_log_retention_ms_overrides_minutes_and_minutes_override_hours(
+def test_log_retention_ms_overrides_log_retention_minutes_which_overrides_hours(
     given: dict[str, object], retention_ms: int
 ) -> None:
     config = ClusterConfig(given)

@@ -85,7 +85,7 @@ def test_old_producer_epochs_are_fenced_and_new_epochs_start_at_sequence_zero() 
 
 
 @pytest.mark.rule("P-19")
-def test_unknown_producer_id_may_start_with_any_sequence() -> None:
+def test_first_batch_of_an_unknown_producer_id_may_have_any_sequence_number() -> None:
     log = Log()
     assert log.produce(header(4711, epoch=3)) == 0
     assert log.produce(header(4712, epoch=3)) == 1
@@ -93,7 +93,7 @@ def test_unknown_producer_id_may_start_with_any_sequence() -> None:
 
 @pytest.mark.rule("P-20")
 @pytest.mark.parametrize("sequence", [0, 1, 3, 100, MAX])
-def test_batch_with_a_sequence_gap_gets_out_of_order_sequence_number(sequence: int) -> None:
+def test_batch_with_a_sequence_gap_gets_error_out_of_order_sequence_number(sequence: int) -> None:
     log = Log()
     log.produce(header(7, 2))
     assert log.refused(header(sequence)) == 45
@@ -119,7 +119,7 @@ def test_producer_sequence_may_wrap_within_a_batch() -> None:
 
 
 @pytest.mark.rule("P-21")
-def test_producer_sequence_1_after_int32_max_gets_out_of_order_sequence_number() -> None:
+def test_sequence_number_1_after_int32_max_gets_error_out_of_order_sequence_number() -> None:
     """Kafka's ProducerStateManagerTest.testProducerSequenceInvalidWrapAround."""
     log = Log()
     log.produce(header(MAX))

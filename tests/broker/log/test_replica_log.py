@@ -390,7 +390,7 @@ def test_follower_with_an_epoch_unknown_to_the_leader_finds_the_divergence_offse
     assert follower.log_end_offset == 4
 
 
-def test_method_restart_at_100_empties_a_log_and_the_next_append_gets_offset_100() -> None:
+def test_log_restarted_at_offset_100_is_empty_and_its_next_batch_gets_offset_100() -> None:
     log, _ = three_batches()
     append(log, batch(producer_id=4, producer_epoch=0, sequence=9))
     log.restart_at(100)

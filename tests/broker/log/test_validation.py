@@ -66,7 +66,7 @@ def test_batch_with_an_old_magic_is_rejected_from_produce_version_3_on(magic: in
 
 
 @pytest.mark.rule("P-4")
-def test_zstd_batch_gets_unsupported_compression_type_before_produce_version_7() -> None:
+def test_zstd_batch_in_produce_v6_gets_error_unsupported_compression_type() -> None:
     assert code(built(Compression.ZSTD), version=6) == 76
     assert judged(built(Compression.ZSTD), version=7).header.compression == Compression.ZSTD
 
@@ -190,7 +190,7 @@ def test_compacted_topic_rejects_records_without_a_key(codec: Compression) -> No
 
 @pytest.mark.rule("P-10")
 @pytest.mark.parametrize("age_ms", [5 * HOUR_MS, -5 * HOUR_MS])
-def test_records_with_timestamps_outside_the_limits_get_invalid_timestamp(age_ms: int) -> None:
+def test_records_with_timestamps_outside_the_limits_get_error_invalid_timestamp(age_ms: int) -> None:
     """Kafka's ProduceRequestTest.testProduceWithInvalidTimestamp."""
     limits = TopicLimits(timestamp_before_max_ms=1000, timestamp_after_max_ms=1000)
     error = refusal(built(Compression.GZIP, [NOW_MS - age_ms] * 3), limits)
@@ -236,7 +236,7 @@ def test_error_message_about_records_without_keys_lists_the_first_three_records(
         (Compression.GZIP, "lz4", "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=1 bytes)"),
     ],
 )
-def test_error_for_a_produced_log_append_time_batch_describes_its_record_as_in_kafka(
+def test_error_for_a_batch_with_log_append_time_flag_describes_a_record_as_in_kafka(
     codec: Compression, compression_type: str, described: str
 ) -> None:
     data = build_batch([NewRecord(b"v", None, 7)], compression=codec, attributes=0x08)
@@ -274,7 +274,7 @@ def test_create_time_topic_clears_the_log_append_time_flag_of_a_produced_batch()
 
 
 @pytest.mark.rule("P-11")
-def test_batch_larger_than_segment_bytes_gets_record_list_too_large() -> None:
+def test_batch_larger_than_segment_bytes_gets_error_record_list_too_large() -> None:
     data = batch()
     assert judged(data, TopicLimits(segment_bytes=len(data))).batch == data
     error = refusal(data, TopicLimits(segment_bytes=len(data) - 1))

@@ -108,7 +108,7 @@ def test_dynamic_quorum_rejects_a_new_voter_that_is_unreachable_or_already_prese
     assert removed.error_message.startswith(f"Cannot remove voter ReplicaKey(id=7, {other} from the set of voters [Rep")
 
 
-def test_release_2_8_without_features_rejects_every_feature_update() -> None:
+def test_emulated_kafka_2_8_without_feature_levels_rejects_every_feature_update() -> None:
     levels, errors = Features("2.8", 0, {}).updated([FeatureUpdate("metadata.version", 1)])
     [error] = errors.values()
     assert levels == {} and error is not None and error.error_code == 42

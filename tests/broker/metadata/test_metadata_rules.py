@@ -47,7 +47,7 @@ def test_metadata_request_for_a_missing_topic_gets_an_error_but_creates_the_topi
 
 @pytest.mark.rule("M-3")
 @pytest.mark.parametrize(("config", "auto"), [({}, False), ({"auto.create.topics.enable": "false"}, True)])
-def test_topic_is_created_automatically_only_if_client_and_broker_allow_that(
+def test_topic_is_auto_created_only_if_client_and_broker_allow_auto_creation(
     config: dict[str, str], auto: bool
 ) -> None:
     cluster = VirtualCluster(1, config)
@@ -63,7 +63,7 @@ def test_topic_auto_creation_fails_if_replication_factor_exceeds_the_broker_coun
 
 
 @pytest.mark.rule("M-4")
-def test_metadata_returns_leader_not_available_for_a_partition_without_leader() -> None:
+def test_metadata_returns_error_leader_not_available_for_a_partition_without_leader() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 1)
     cluster.state.stop_broker(0)

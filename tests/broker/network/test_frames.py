@@ -177,7 +177,7 @@ def test_frame_buffer_grows_to_the_frame_size_when_half_of_the_frame_has_arrived
     assert 3004 <= made.owned_bytes <= 3004 + 64
 
 
-def test_frame_buffer_of_8_mb_is_released_when_only_1_byte_of_the_next_frame_remains() -> None:
+def test_frame_buffer_is_released_after_an_8_mb_frame_and_1_byte_of_the_next_frame() -> None:
     """After a frame of 8 MB and the first byte of the next frame, 8 MB are not kept for that byte."""
     made = reader(BufferPool())
     data = framed(bytes(8_000_000)) + b"\x00"

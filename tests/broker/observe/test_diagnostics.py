@@ -361,7 +361,7 @@ def test_coordinator_lookups_without_joining_are_not_logged_if_the_client_fetche
     assert len(lines()) == 1
 
 
-def test_real_consumer_that_uses_assign_is_not_logged_for_never_joining_its_group(lines: Lines) -> None:
+def test_real_consumer_that_calls_assign_is_not_logged_for_never_joining_its_group(lines: Lines) -> None:
     with running_cluster(topics={"orders": 1}) as c:
         c.produce("orders", ["a"])
         settings = {"bootstrap.servers": c.bootstrap, "group.id": "readers", "auto.offset.reset": "earliest"}

@@ -157,7 +157,7 @@ def test_journal_topic_reports_lagging_clients_only_while_they_are_connected() -
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_journal_drops_client_offsets_of_the_oldest_partition_above_a_limit_of_3(
+def test_journal_drops_offsets_of_the_oldest_partition_above_a_limit_of_3_offsets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)

@@ -76,7 +76,7 @@ def test_throttle_time_metric_of_a_single_throttle_disappears_after_one_minute()
 
 
 @pytest.mark.rule("Q-17")
-def test_throttle_time_metric_expires_after_metrics_num_samples_sample_windows() -> None:
+def test_throttle_time_metric_disappears_after_the_configured_sample_windows() -> None:
     """Three windows of 1 s expire 3 s after the throttle. Broker 1 has Kafka's defaults, 2 windows of 30 s."""
     config = {"0.metrics.num.samples": 3, "0.metrics.sample.window.ms": 1000}
     cluster = VirtualCluster(2, config)
@@ -103,7 +103,7 @@ def test_throttle_time_metric_expires_after_metrics_num_samples_sample_windows()
     ("config", "rate", "seen_for_ms"),
     [({}, 0.1, 60_000), ({"metrics.num.samples": 4, "metrics.sample.window.ms": 500}, 2.0, 2000)],
 )
-def test_mutation_rate_metric_is_measured_over_metrics_num_samples_sample_windows(
+def test_mutation_rate_metric_is_measured_over_the_configured_sample_windows(
     config: dict[str, int], rate: float, seen_for_ms: int
 ) -> None:
     cluster = VirtualCluster(config=config)

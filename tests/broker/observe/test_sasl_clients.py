@@ -61,7 +61,7 @@ REAL = {"confluent": with_confluent_kafka, "kafka-python": with_kafka_python, "a
 
 
 @pytest.mark.parametrize("client_id", REAL)
-def test_log_advises_a_real_client_that_uses_sasl_to_set_security_protocol_plaintext(
+def test_log_advises_each_real_sasl_client_to_set_security_protocol_to_plaintext(
     caplog: pytest.LogCaptureFixture, client_id: str
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto")

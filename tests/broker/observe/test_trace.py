@@ -182,7 +182,7 @@ def test_trace_marks_a_parked_request_of_a_closed_connection_as_unanswered(bench
     assert (exchange.clock_ms - exchange.handled_ms, exchange.wait_ns > 0) == (200, True)
 
 
-def test_request_whose_handler_closes_the_connection_is_recorded_once(
+def test_request_whose_handler_closes_the_connection_is_recorded_once_in_the_trace(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = bench.cluster.state.nodes[0]

@@ -293,7 +293,7 @@ def test_records_in_a_data_dir_are_kept_until_the_cluster_is_reset(tmp_path: Pat
 
 @pytest.mark.rule("P-17")
 @pytest.mark.parametrize("has_later_batches", [False, True], ids=["nothing after", "batches after"])
-def test_retry_of_a_batch_deleted_by_delete_records_is_a_duplicate_after_a_crash(
+def test_retry_of_a_batch_deleted_before_a_crash_is_recognised_as_a_duplicate(
     tmp_path: Path, has_later_batches: bool
 ) -> None:
     processes = Processes(tmp_path)

@@ -91,7 +91,7 @@ def test_validate_only_quota_alteration_returns_results_but_changes_nothing() ->
         ((("user", "u"),), QuotaOp(PRODUCE, 1e19)),
     ],
 )
-def test_invalid_quota_alteration_gets_invalid_request_and_stores_no_quota(
+def test_invalid_quota_alteration_gets_error_invalid_request_and_stores_no_quota(
     entity: tuple[tuple[str, str]], op: QuotaOp
 ) -> None:
     store = ClientQuotaStore()
@@ -170,7 +170,7 @@ def test_error_for_two_invalid_quota_keys_names_the_key_first_in_a_java_hash_map
 
 
 @pytest.mark.rule("Q-20")
-def test_repeated_quota_key_gets_invalid_request_and_other_entities_are_altered() -> None:
+def test_repeated_quota_key_gets_error_invalid_request_and_other_entities_change() -> None:
     store = ClientQuotaStore()
     results = store.alter(
         [
@@ -185,7 +185,7 @@ def test_repeated_quota_key_gets_invalid_request_and_other_entities_are_altered(
 
 
 @pytest.mark.rule("Q-20")
-def test_quota_entity_repeated_in_a_request_gets_one_result_with_invalid_request() -> None:
+def test_quota_entity_repeated_in_a_request_gets_one_result_error_invalid_request() -> None:
     store = ClientQuotaStore()
     twice = [QuotaAlteration(ALICE, [QuotaOp(PRODUCE, n)]) for n in (5, 6)]
     assert [r.error_code for r in store.alter(twice, False)] == [42]

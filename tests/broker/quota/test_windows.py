@@ -66,7 +66,7 @@ def test_first_request_is_throttled_only_for_bytes_beyond_ten_seconds_of_quota(
 
 
 @pytest.mark.rule("Q-7")
-def test_byte_10001_in_a_10_second_window_with_quota_1000_is_throttled_for_1_ms() -> None:
+def test_10001_bytes_in_10_s_at_a_quota_of_1000_bytes_per_s_are_throttled_for_1_ms() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(10_000, 5, 1000) == 0
     assert rate.record_and_throttle(1, 5, 1000) == 1
@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_recording_minus_zero_bytes_delays_the_expiry_of_an_earlier_quota_sample() -> None:
+def test_recording_minus_zero_bytes_in_a_rate_keeps_an_earlier_sample_from_expiring() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)

@@ -84,7 +84,7 @@ def test_append_with_acks_all_does_not_wait_if_the_leader_is_the_only_replica() 
 
 
 @pytest.mark.rule("P-7")
-def test_invalid_batch_gets_error_not_enough_replicas_if_too_few_are_in_sync() -> None:
+def test_error_not_enough_replicas_takes_precedence_over_errors_of_an_invalid_batch() -> None:
     cluster = three(**{"min.insync.replicas": "2"})
     for broker_id in (1, 2):
         cluster.state.stop_broker(broker_id)

@@ -110,7 +110,7 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_after_catching_up() -> None
 
 
 @pytest.mark.rule("P-7")
-def test_acks_all_produce_below_min_insync_replicas_fails_for_lack_of_replicas() -> None:
+def test_acks_all_produce_below_min_insync_replicas_gets_error_not_enough_replicas() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, min_insync_replicas="3")
     cluster.state.stop_broker(2)
@@ -305,7 +305,7 @@ class LastOne:
 
 
 @pytest.mark.rule("N-14")
-def test_fetch_gets_no_preferred_replica_if_the_python_replica_selector_raises() -> None:
+def test_fetch_gets_no_preferred_replica_if_the_python_replica_selector_fails() -> None:
     cluster = three(**{"replica.selector.class": f"{__name__}:LastOne"})
     cluster.connect().ask(produce("t", batch_of_bytes(100)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0)), 11)) == 2

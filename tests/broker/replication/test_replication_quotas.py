@@ -151,7 +151,7 @@ def test_replication_quota_windows_have_the_configured_number_and_size() -> None
 
 
 @pytest.mark.rule("R-3")
-def test_replication_quota_exceeded_by_one_byte_is_no_longer_exceeded_after_500_ms() -> None:
+def test_replication_rate_1_byte_above_quota_is_below_the_quota_500_ms_later() -> None:
     """Kafka's ReplicationQuotaManagerTest.shouldExceedQuotaThenReturnBackBelowBoundAsTimePasses."""
     replication_quota = ReplicationQuota("LeaderReplication", 10)
     replication_quota.limit(100)

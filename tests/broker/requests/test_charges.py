@@ -57,7 +57,7 @@ def test_request_quota_metric_has_no_throttle_time_if_the_byte_throttle_is_longe
 
 
 @pytest.mark.rule("T-2")
-def test_request_time_7_1_percent_above_its_request_quota_is_throttled_for_710_ms() -> None:
+def test_client_with_request_time_7_1_percent_above_quota_is_throttled_for_710_ms() -> None:
     q = quotas(request=1)
     assert charge_request(q, "u", "c", 10, 0).throttle_ms == 0
     charged = charge_request(q, "u", "c", 0.71, 0)

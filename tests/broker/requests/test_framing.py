@@ -132,7 +132,7 @@ def test_error_for_api_versions_v99_lists_supported_versions_only_since_kafka_2_
 
 
 @pytest.mark.rule("W-3", "W-2")
-def test_api_versions_request_with_a_negative_version_gets_unsupported_version(cluster: VirtualCluster) -> None:
+def test_api_versions_request_with_a_negative_version_gets_error_unsupported_version(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.expect(7, ApiKey.API_VERSIONS, 0)
     client.send_bytes(framed(header(18, -1)))

@@ -262,7 +262,7 @@ def test_throttled_full_fetch_creates_no_fetch_session(cluster: VirtualCluster) 
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_4096_bytes_at_quota_250_bytes_per_s_is_throttled_and_empty_5_times(cluster: VirtualCluster) -> None:
+def test_each_fetch_of_4096_bytes_at_quota_250_bytes_per_s_is_throttled_and_empty(cluster: VirtualCluster) -> None:
     """4096 bytes at 250 B/s are throttled for 6384 ms at first, and never returned."""
     _produce_for_an_answer_of(cluster, 4096)
     limit(cluster, client_id="reader", consumer_byte_rate=250.0)

@@ -56,7 +56,7 @@ def test_old_versions_of_transaction_apis_return_the_same_substitute_errors_as_k
 
 
 @pytest.mark.rule("TX-68")
-def test_list_of_errors_substituted_in_old_transaction_api_versions_equals_kafkas() -> None:
+def test_errors_substituted_in_old_transaction_api_versions_are_those_of_kafka() -> None:
     assert {(api, error) for api, table in TABLE.items() for error in table} == set(REPLACED)
     assert {(api, error) for api, table in GROUP_TABLE.items() for error in table} == {
         (ApiKey.TXN_OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
@@ -64,7 +64,7 @@ def test_list_of_errors_substituted_in_old_transaction_api_versions_equals_kafka
 
 
 @pytest.mark.rule("TX-46", "TX-68")
-def test_only_txn_offset_commit_v0_v1_get_coordinator_not_available_while_loading() -> None:
+def test_only_txn_offset_commit_before_v2_replaces_the_error_that_a_group_is_loading() -> None:
     loading, unavailable = E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE
     for api, latest in LATEST.items():
         for version in range(latest + 1):

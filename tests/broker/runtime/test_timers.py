@@ -61,7 +61,7 @@ def test_timer_callback_may_cancel_a_timer_due_at_the_same_time() -> None:
     assert fired == []
 
 
-def test_timer_whose_callback_raises_is_removed_and_other_timers_remain() -> None:
+def test_timer_whose_callback_raises_an_error_is_removed_and_other_timers_remain() -> None:
     timers, fired = Timers(), []
     timers.at(10, lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
     timers.at(10, fired.append)

@@ -393,7 +393,7 @@ def test_starting_200_clusters_leaks_no_file_descriptors_or_threads() -> None:
     assert descriptors() <= files
 
 
-async def test_starting_100_clusters_in_one_loop_leaks_no_tasks_or_descriptors() -> None:
+async def test_starting_100_clusters_in_an_event_loop_leaks_no_tasks_or_file_descriptors() -> None:
     async def run_cluster() -> None:
         async with async_cluster(2, {"t": 1}) as c, client_of(c) as client:
             c.produce("t", [bytes(100_000)])

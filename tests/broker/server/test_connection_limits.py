@@ -48,7 +48,7 @@ async def test_client_above_max_connections_is_answered_after_another_client_dis
 
 
 @pytest.mark.rule("W-13")
-async def test_client_above_a_connection_rate_of_1_is_answered_only_after_1_second() -> None:
+async def test_client_above_a_connection_rate_of_1_per_second_is_answered_after_1_second() -> None:
     config = {"max.connection.creation.rate": 1, "quota.window.num": 2}
     async with async_cluster(config=config, clock="manual") as cluster, client_of(cluster) as first:
         assert await works(first)

@@ -112,7 +112,7 @@ async def test_two_requests_split_at_any_byte_are_answered_without_error() -> No
 
 
 @pytest.mark.rule("W-9")
-async def test_large_pipelined_requests_arrive_completely_and_leave_at_most_5_mib_in_use() -> None:
+async def test_large_pipelined_requests_arrive_completely_and_keep_at_most_5_mib_of_memory() -> None:
     """The requests of several megabytes each are pipelined, with a small request after each."""
     config = {"message.max.bytes": str(10 << 20)}
     async with serving(topics={"t": 1}, config=config) as (cluster, client):
@@ -145,7 +145,7 @@ async def test_half_closed_client_gets_responses_to_all_complete_requests() -> N
 
 @pytest.mark.rule("W-10")
 @pytest.mark.parametrize("trailing", [0, 1])
-async def test_half_closed_client_gets_its_parked_response_when_the_fetch_completes(trailing: int) -> None:
+async def test_half_closed_client_gets_responses_to_its_parked_fetch_and_the_next_request(trailing: int) -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         requests = [fetch(("t", 0, 0), max_wait_ms=PARK_MS), metadata()][: 1 + trailing]
         await client.send_bytes(b"".join(client.frame(r, 1 if i else 11) for i, r in enumerate(requests)))
@@ -161,7 +161,7 @@ async def test_half_closed_client_gets_its_parked_response_when_the_fetch_comple
 
 
 @pytest.mark.rule("W-10")
-async def test_half_closed_client_gets_its_response_after_the_throttle() -> None:
+async def test_half_closed_throttled_client_gets_its_next_response_after_the_throttle() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         cluster.set_quota(client_id="raw", producer_byte_rate=1000.0)
         await client.send_bytes(client.frame(produce("t", batch(bytes(15_000))), 9) + client.frame(metadata(), 1))

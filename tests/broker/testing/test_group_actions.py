@@ -189,7 +189,7 @@ def test_method_expire_member_removes_a_classic_member_which_must_then_join_agai
 
 
 @pytest.mark.parametrize("instance", [None, "one"])
-def test_fenced_kip_848_group_member_gets_fenced_member_epoch_until_it_joins_again(instance: str | None) -> None:
+def test_fenced_kip_848_member_gets_error_fenced_member_epoch_until_it_joins_again(instance: str | None) -> None:
     with cluster(**NEW) as c:
         beat(c, "A", 0, [], instance_id=instance)
         c.fence_member("readers", "A")

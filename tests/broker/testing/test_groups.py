@@ -39,7 +39,7 @@ def test_method_topics_lists_internal_topics_only_if_argument_internal_is_true()
         assert c.topics(internal=True) == {"orders": 2, "payments": 1, "__consumer_offsets": 4}
 
 
-def test_method_group_returns_committed_offsets_and_lag() -> None:
+def test_method_group_returns_committed_offsets_and_lag_of_each_partition() -> None:
     with cluster(topics={"orders": 2, "payments": 1}) as c:
         c.produce("orders", ["a", "b", "c"], partition=0)
         commit(c, "readers", orders=1, payments=0)
@@ -194,7 +194,7 @@ async def test_wait_methods_reject_invalid_or_unsatisfiable_arguments_immediatel
     assert str(raised.value)[: len(text)] == text
 
 
-def test_wait_for_group_error_has_member_count_and_create_topic_error_broker_count() -> None:
+def test_errors_of_wait_for_group_and_create_topic_contain_member_and_broker_counts() -> None:
     with cluster() as c:
         with pytest.raises(TimeoutError, match="with 0 members, and did not reach 1 member within"):
             c.wait_for_group("g", members=1, timeout_s=0)

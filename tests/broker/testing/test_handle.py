@@ -113,7 +113,7 @@ def test_topic_deletion_and_cluster_reset_remove_delays_of_follower_replication(
         assert followed(c) == [1, 1, 1]
 
 
-def test_error_of_methods_follower_and_cut_link_for_a_wrong_id_lists_valid_ids() -> None:
+def test_methods_follower_and_cut_link_reject_a_wrong_broker_id_and_list_valid_ids() -> None:
     with cluster(brokers=2, topics={"t": 1}) as c:
         for wrong in (lambda: c.follower("t", 0, 2), lambda: c.broker(0).cut_link(2), lambda: c.broker(0).cut_link(0)):
             with pytest.raises(ValueError, match="ids are 0 to 1"):

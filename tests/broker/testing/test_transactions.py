@@ -234,7 +234,7 @@ def test_fencing_that_fails_after_method_fence_producer_has_returned_is_logged(
     assert any(text.startswith(begin) and reason in text for text in texts), texts
 
 
-def test_condition_of_method_wait_for_can_read_transaction_offsets_and_epochs() -> None:
+def test_wait_for_condition_can_read_pending_and_stable_offsets_and_producer_epochs() -> None:
     """The condition of `wait_for` may read everything that the test API shows about transactions, not only their state."""
     with cluster(topics={"orders": 2}, clock="system") as c:
         producer, _ = begun(c)

@@ -220,7 +220,7 @@ def test_transaction_stays_in_prepare_commit_until_the_disk_is_no_longer_full(
 
 
 @pytest.mark.rule("TX-38")
-def test_second_end_txn_during_a_commit_gets_concurrent_transactions(newer: TransactionBench) -> None:
+def test_second_end_txn_during_a_commit_gets_error_concurrent_transactions(newer: TransactionBench) -> None:
     """The producer may have the new epoch already, so that no other check may come first."""
     topic, producer = newer.topic(), Producer(newer)
     producer.init()
@@ -280,7 +280,7 @@ def test_end_txn_with_the_last_producer_epoch_returns_a_new_producer_id(newer: T
 
 
 @pytest.mark.rule("TX-25", "TX-39")
-def test_add_partitions_gets_concurrent_transactions_until_the_commit_completes() -> None:
+def test_add_partitions_gets_error_concurrent_transactions_until_commit_completes() -> None:
     """`test_pipelined_requests` checks that this also holds if the completion takes 0 ms."""
     completion_ms = 30
     bench = TransactionBench({"kafkaproto.transaction.completion.ms": str(completion_ms)})
@@ -337,7 +337,7 @@ def test_transaction_log_gets_one_record_per_state_change_of_a_committed_transac
 
 
 @pytest.mark.rule("TX-3")
-def test_transaction_coordinator_that_is_still_loading_returns_load_in_progress() -> None:
+def test_loading_transaction_coordinator_returns_error_coordinator_load_in_progress() -> None:
     bench = TransactionBench({"kafkaproto.transaction.load.ms": "500"})
     producer = Producer(bench)
     producer.init()

@@ -16,7 +16,7 @@ CONCURRENT = 51
 
 @pytest.mark.rule("TX-25", "TX-39")
 @pytest.mark.parametrize(("release", "version"), [("3.9", 3), ("4.2", 3), ("4.2", 5)])
-def test_add_partitions_pipelined_behind_end_txn_gets_concurrent_transactions(release: str, version: int) -> None:
+def test_add_partitions_pipelined_behind_end_txn_gets_error_concurrent_transactions(release: str, version: int) -> None:
     """EndTxn and AddPartitionsToTxn arrive in one TCP segment, and the completion takes 0 ms (`kafkaproto.transaction.completion.ms`).
 
     The clock is manual, because a broker on a busy machine handles the second request so much later that the completion is over.

@@ -49,7 +49,7 @@ def test_next_producer_id_block_is_requested_when_90_percent_of_a_block_is_used(
 
 
 @pytest.mark.rule("TX-11", "P-22")
-def test_init_producer_id_gets_a_retriable_error_while_the_broker_has_no_ids() -> None:
+def test_init_producer_id_gets_retriable_error_while_the_broker_has_no_producer_ids() -> None:
     bench = TransactionBench({"kafkaproto.producer.id.block.ms": str(DELAY_MS)})
     request = InitProducerIdRequest(None, 60_000, -1, -1)
     begun_ms = bench.now_ms()
