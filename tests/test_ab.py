@@ -318,7 +318,7 @@ def worked(*rows: str, requests: int = 3, folder: Path = ROOT) -> list[dict[str,
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_ab_benchmark_fetches_of_100_bytes_and_1_mb_return_that_many_record_bytes() -> None:
+def test_ab_benchmark_workloads_get_all_responses_with_the_expected_record_bytes() -> None:
     results = {result["row"]: result for result in worked(*workload.ROWS, requests=7)}
     assert list(results) == list(workload.ROWS)
     for name, result in results.items():

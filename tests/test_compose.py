@@ -118,7 +118,7 @@ def test_dockerfile_parser_for_tests_rejects_instructions_that_it_does_not_suppo
 
 
 @pytest.mark.spark
-def test_compose_spark_job_has_its_own_profile_and_waits_for_the_brokers(
+def test_spark_job_in_the_compose_file_has_profile_spark_and_waits_for_the_brokers(
     services: dict[str, Any], options: Any, listeners: dict[int, dict[str, Listener]]
 ) -> None:
     from kafkaproto.pipeline import session, windowed_counts

@@ -121,7 +121,7 @@ def contents(archive: Path) -> dict[str, bytes]:
         return {name: opened.read(name) for name in opened.namelist()}
 
 
-def test_wheel_has_one_top_level_name_and_contains_every_module(wheel: Path) -> None:
+def test_wheel_has_the_single_top_level_package_kafkaproto_with_every_module(wheel: Path) -> None:
     names = contents(wheel).keys()
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"kafkaproto"}
     ours = {f"kafkaproto/{path.relative_to(ROOT)}" for folder in DECOYS for path in (ROOT / folder).rglob("*.py")} | {

@@ -41,7 +41,7 @@ def make_calls(job: dict[str, Any], folder: Path) -> list[str]:
     return calls.read_text().splitlines()
 
 
-def test_ci_workflow_runs_every_supported_python_once(jobs: dict[str, Any]) -> None:
+def test_ci_workflow_contains_every_supported_python_version_exactly_once(jobs: dict[str, Any]) -> None:
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
     named = [f"3.{classifier.removeprefix(PREFIX)}" for classifier in classifiers if classifier.startswith(PREFIX)]
     assert named

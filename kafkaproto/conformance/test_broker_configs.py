@@ -134,7 +134,7 @@ def test_local_log_retention_of_a_broker_must_not_exceed_its_log_retention(
 
 
 @pytest.mark.rule("CF-18")
-def test_local_log_retention_above_the_default_log_retention_is_rejected(subject: Subject) -> None:
+def test_local_log_retention_of_a_broker_above_the_default_log_retention_is_rejected(subject: Subject) -> None:
     above = "Value must not be more than log.retention.ms property value: 604800000"
     error = invalid(f"Invalid value 700000000 for configuration {LOCAL_RETENTION}: {above}")
     assert checked(subject, "0", log_local_retention_ms="700000000") == error
@@ -217,7 +217,9 @@ def test_error_for_max_connections_per_ip_0_precedes_error_for_max_connections_0
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_network_threads_of_a_listener_can_at_most_double_or_halve(subject: Subject, broker: str) -> None:
+def test_number_of_network_threads_can_be_halved_or_doubled_but_not_raised_further(
+    subject: Subject, broker: str
+) -> None:
     name = "num.network.threads"
     of_listener = f"listener.name.plaintext.{name}"
     present = int(value_of(subject, name) or 0)

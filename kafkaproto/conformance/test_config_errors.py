@@ -270,7 +270,7 @@ def test_create_topics_rejects_null_settings_and_illegal_topic_names(
 
 
 @pytest.mark.rule("AD-40")
-def test_describe_configs_with_an_unknown_resource_type_fails_for_all_resources(subject: Subject) -> None:
+def test_describe_configs_with_one_unknown_resource_type_fails_for_all_resources(subject: Subject) -> None:
     topic = new_topic(subject).name
     malformed: Error = (INVALID_REQUEST, MALFORMED)
     for unknown in (-1, 0, 1, 3, 31, 64, UNKNOWN_TYPE):

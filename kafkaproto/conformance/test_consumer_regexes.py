@@ -169,7 +169,7 @@ def test_join_with_an_unresolved_regex_makes_all_target_assignments_empty(group:
 
 
 @pytest.mark.rule("GN-51")
-def test_changing_to_a_regex_that_matches_no_topic_starts_a_new_group_epoch(
+def test_member_that_changes_to_a_regex_without_matches_starts_a_new_group_epoch(
     group: ConsumerGroup,
 ) -> None:
     """A member replaces its expression by an expression that matches no topic.

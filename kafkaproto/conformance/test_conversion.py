@@ -174,7 +174,7 @@ def test_fetch_v1_and_v3_return_batches_before_a_zstd_batch_but_not_the_zstd_bat
 
 
 @pytest.mark.rule("F-33")
-def test_fetch_version_3_returns_a_single_batch_if_a_zstd_batch_follows_in_the_log(subject: Subject) -> None:
+def test_fetch_v3_returns_one_batch_per_response_if_a_zstd_batch_follows_in_the_log(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 2), numbered(2, 2), numbered(4, 2, 60, compression=Compression.ZSTD))
     error, data, _ = read(topic, 0, 3)
@@ -185,7 +185,7 @@ def test_fetch_version_3_returns_a_single_batch_if_a_zstd_batch_follows_in_the_l
 
 
 @pytest.mark.rule("F-33")
-def test_fetch_of_a_zstd_topic_gets_unsupported_compression_type_before_version_10(subject: Subject) -> None:
+def test_fetch_below_v10_of_a_zstd_topic_gets_error_unsupported_compression_type(subject: Subject) -> None:
     topic = new_topic(subject, compression_type="zstd")
     wait_until(subject, lambda: read(topic, 0, 10)[0] == 0, "a Fetch v10 request for the topic succeeds")
     for version in (0, 3, 4, 9):

@@ -79,7 +79,7 @@ def alter(subject: Subject, kind: int, name: str, values: Mapping[str, str | Non
 
 
 @pytest.mark.rule("CF-1", "CF-2", "CF-8")
-def test_described_topic_setting_has_type_source_and_synonyms(subject: Subject) -> None:
+def test_describe_configs_returns_value_type_source_and_synonyms_of_topic_settings(subject: Subject) -> None:
     topic = new_topic(subject).name
     alter(subject, TOPIC, topic, {"retention.ms": None})
     wait_until(

@@ -213,7 +213,7 @@ def test_fetch_v16_for_a_moved_partition_returns_the_new_leader_and_its_address(
         pytest.param(False, marks=pytest.mark.releases(first="4.0"), id="no-endpoints"),
     ],
 )
-def test_fetch_of_a_follower_from_a_non_leader_gets_no_leader_endpoint_from_4_0_on(
+def test_follower_fetch_sent_to_a_non_leader_gets_no_leader_endpoint_from_4_0_on(
     subject: Subject, has_endpoints: bool
 ) -> None:
     topic = new_topic(subject, assignment={0: [1]})

@@ -103,7 +103,7 @@ def test_requests_to_a_group_removed_by_a_rejected_join_get_group_id_not_found(s
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_join_to_a_group_removed_from_memory_starts_at_epoch_1_and_keeps_its_offsets(subject: Subject) -> None:
+def test_group_removed_from_memory_starts_at_epoch_1_on_a_join_and_keeps_its_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}

@@ -24,7 +24,7 @@ ADMIN_CLIENT = "__admin_client"
 
 
 @pytest.mark.rule("GC-23", "SN-7")
-def test_first_rebalance_of_a_single_member_waits_for_the_initial_delay(subject: Subject) -> None:
+def test_first_join_group_of_a_group_is_answered_after_the_initial_rebalance_delay(subject: Subject) -> None:
     """The JoinGroup response arrives `group.initial.rebalance.delay.ms` after the request (scenario SN-7 with one member)."""
     client = Group(subject).client(version=3, rebalance_ms=300_000)
     client.send_join()
@@ -33,7 +33,7 @@ def test_first_rebalance_of_a_single_member_waits_for_the_initial_delay(subject:
 
 @pytest.mark.rule("GC-23", "SN-7")
 @pytest.mark.parametrize(("rebalance_ms", "expected_ms"), [(300_000, 2 * DELAY_MS), (2_500, 2_500)])
-def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
+def test_new_member_extends_the_initial_rebalance_delay_up_to_the_rebalance_timeout(
     subject: Subject, rebalance_ms: int, expected_ms: int
 ) -> None:
     """A second member extends the delay, but the whole delay does not exceed the rebalance timeout (scenario SN-7 with two members).
@@ -55,7 +55,7 @@ def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
 
 
 @pytest.mark.rule("GC-23", "GC-24", "SN-7")
-def test_member_that_joins_after_the_initial_delay_starts_a_second_rebalance(subject: Subject) -> None:
+def test_member_that_joins_after_the_initial_rebalance_delay_starts_a_rebalance(subject: Subject) -> None:
     """Member A is alone in generation 1. The response to member B's join arrives only after A has joined again (SN-7 with a late member)."""
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=300_000) for _ in range(2))

@@ -42,7 +42,7 @@ class Producer:
 
 
 @pytest.mark.rule("P-17", "P-18", "P-20")
-def test_duplicate_batches_get_the_original_offsets_and_sequence_gaps_get_an_error(subject: Subject) -> None:
+def test_produce_returns_the_first_offset_of_a_duplicate_and_rejects_sequence_gaps(subject: Subject) -> None:
     """A duplicate of one of a producer's last five batches gets the offset of the original batch.
 
     Older duplicates and gaps in the sequence numbers get OUT_OF_ORDER_SEQUENCE_NUMBER.

@@ -70,7 +70,7 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
 
 @pytest.mark.needs("auto.create.topics.enable", "num.partitions", "default.replication.factor", brokers=2)
 @pytest.mark.rule("M-3")
-def test_metadata_request_creates_missing_topics_with_legal_names(subject: Subject) -> None:
+def test_metadata_request_creates_a_missing_topic_if_it_allows_auto_topic_creation(subject: Subject) -> None:
     """The first Metadata response has UNKNOWN_TOPIC_OR_PARTITION (3) for the new topic. A later response has its partitions.
 
     Illegal names get INVALID_TOPIC_EXCEPTION (17). Corresponds to Kafka's test `MetadataRequestTest.testAutoTopicCreation`.

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=
 
 
 @pytest.mark.rule("GN-47")
-def test_join_group_for_which_the_assignor_fails_changes_nothing_before_4_0(subject: Subject) -> None:
+def test_join_group_gets_unknown_server_error_if_the_assignor_fails_before_4_0(subject: Subject) -> None:
     """A classic member of a group of the new protocol joins again without one of its two topics. Before 4.0, the join fails and changes nothing."""
     group = ConsumerGroup(subject)
     six, three, two = (group.add_topic(partitions).name for partitions in (6, 3, 2))

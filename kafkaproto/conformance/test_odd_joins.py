@@ -111,7 +111,7 @@ def test_offset_delete_fails_for_every_topic_if_a_members_subscription_is_trunca
 
 
 @pytest.mark.rule("GC-65")
-def test_member_metadata_may_be_any_bytes_if_the_protocol_type_is_not_consumer(subject: Subject) -> None:
+def test_join_group_with_protocol_type_connect_accepts_undecodable_member_metadata(subject: Subject) -> None:
     assert join(Group(subject), ("p", struct.pack(">hi", 0, 1000)), kind="connect").error_code == 0
 
 

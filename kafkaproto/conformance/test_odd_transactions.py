@@ -62,7 +62,7 @@ def test_verify_only_add_partitions_to_txn_returns_a_repeated_partition_once(sub
 @pytest.mark.rule("TX-19", "TX-23", "SN-60")
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("adds_first", [True, False])
-def test_add_partitions_to_txn_can_add_and_verify_for_two_producers_in_one_request(
+def test_one_add_partitions_to_txn_can_add_and_verify_partitions_of_two_producers(
     subject: Subject, version: int, adds_first: bool
 ) -> None:
     """The test sends AddPartitionsToTxn as brokers do: one request for two transactional ids that have the same coordinator.
@@ -202,7 +202,7 @@ def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_o
 
 @pytest.mark.rule("TX-28")
 @pytest.mark.parametrize("transactional", [True, False])
-def test_wrong_leader_is_checked_before_invalid_acks_for_transactional_batches_only(
+def test_wrong_leader_error_precedes_invalid_acks_error_only_for_transactional_data(
     subject: Subject, transactional: bool
 ) -> None:
     """The test sends a Produce with acks=2 to the leader (broker 0), to a follower (broker 1) and to a broker without a replica (broker 2).

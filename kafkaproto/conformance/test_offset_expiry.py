@@ -76,7 +76,7 @@ def _errors_unless_unavailable(group: Group, topic: str, version: int, time_ms: 
 
 
 @pytest.mark.rule("GO-14", "GO-24", "SN-26")
-def test_offset_commit_with_a_retention_time_expires_after_that_time(subject: Subject) -> None:
+def test_committed_offset_expires_after_the_retention_time_of_its_offset_commit(subject: Subject) -> None:
     """The retention time in an OffsetCommit of version 2 to 4 replaces the broker's `offsets.retention.minutes` (scenario SN-26)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group = Group(subject)

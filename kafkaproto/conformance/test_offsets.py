@@ -63,7 +63,7 @@ def test_offset_fetch_of_an_unknown_group_returns_no_offsets_and_no_error(subjec
 
 
 @pytest.mark.rule("GO-15", "GO-16", "GO-21", "GO-22", "SN-22")
-def test_offset_commit_rejects_only_its_invalid_partitions(subject: Subject) -> None:
+def test_offset_commit_rejects_invalid_partitions_and_commits_all_other_offsets(subject: Subject) -> None:
     """Offsets of an unknown partition or with too long metadata are rejected; the other offsets of the request are committed (scenario SN-22)."""
     t1 = new_topic(subject, partitions=6).name
     client = Group(subject).client()

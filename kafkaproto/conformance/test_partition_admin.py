@@ -33,7 +33,7 @@ def test_describe_log_dirs_returns_the_total_and_usable_bytes_of_the_volume(subj
 
 
 @pytest.mark.needs(brokers=3)
-def test_create_partitions_adds_partitions_and_rejects_smaller_counts(subject: Subject) -> None:
+def test_create_partitions_adds_partitions_and_rejects_counts_that_are_not_higher(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     name = topic.name
     assert created(subject, CreatePartitionsTopic(name, 3, None), validate_only=True) == [(name, 0)]
@@ -149,7 +149,7 @@ def test_reassignment_to_duplicate_or_unknown_brokers_is_rejected(subject: Subje
 
 @pytest.mark.needs(brokers=3)
 @pytest.mark.releases("4.1")
-def test_reassignment_can_forbid_a_change_of_the_replication_factor(subject: Subject) -> None:
+def test_reassignment_fails_if_it_makes_a_forbidden_change_of_the_replication_factor(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
 
     def requested(target: list[int], *, allows_change: bool) -> tuple[int, str | None]:

@@ -223,7 +223,7 @@ def test_ip_address_with_a_nan_connection_rate_quota_gets_no_connection(subject:
 
 @pytest.mark.rule("Q-22")
 @pytest.mark.parametrize("name", ["1.2.3", "1", "[::1]", "010.0.0.1", "::ffff:010.0.0.1", "::1%1"])
-def test_ip_quota_is_described_with_the_spelling_of_the_address_that_was_set(subject: Subject, name: str) -> None:
+def test_describe_client_quotas_returns_an_ip_address_in_the_spelling_that_was_set(subject: Subject, name: str) -> None:
     with limited(subject, ({IP: name}, {"connection_creation_rate": 1000.0})):
         assert described(subject, (IP, EXACT, name)) == (0, [{IP: name}])
         assert described(subject, (IP, EXACT, "0.0.0.0")) == (0, [])

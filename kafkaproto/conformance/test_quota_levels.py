@@ -81,7 +81,7 @@ def test_client_is_throttled_by_the_most_specific_of_eight_user_and_client_quota
 
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("Q-8")
-def test_client_ids_of_a_user_share_a_user_quota_but_not_a_user_client_quota(subject: Subject) -> None:
+def test_two_client_ids_of_one_user_share_the_user_quota_but_not_user_client_quotas(subject: Subject) -> None:
     topic = new_topic(subject)
     names = [subject.new_name("shared") for _ in range(2)]
 

@@ -87,7 +87,7 @@ VERSION = 9
     ("bound", "request_bytes", "throttle_ms"),
     [(10_000, 105_000, 500), (10_000, 100_000, 0), (10_000, 100_010, 1), (1024, 20_480, 10_000), (1000, 15_000, 5000)],
 )
-def test_request_beyond_10_seconds_of_byte_quota_is_throttled_only_for_the_excess(
+def test_throttle_time_is_the_bytes_beyond_10_seconds_of_quota_divided_by_the_quota(
     subject: Subject, bound: int, request_bytes: int, throttle_ms: int
 ) -> None:
     """The throttle time of a first request is the number of bytes beyond those that the quota allows in ten seconds, divided by the quota.
@@ -215,7 +215,7 @@ def test_produce_of_bytes_that_are_no_batch_is_not_charged_to_the_byte_quota(sub
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("T-1", "T-6", "T-7", "T-8")
 @pytest.mark.parametrize("version", [pytest.param(0, marks=BEFORE_4), pytest.param(1, marks=BEFORE_4), 5, 6, 9, 11])
-def test_throttled_response_is_sent_at_once_and_the_next_response_after_the_throttle(
+def test_throttled_produce_gets_its_response_at_once_but_delays_the_next_response(
     subject: Subject, version: int
 ) -> None:
     """A throttled Produce gets its response at once. The next request of the connection gets its response after the throttle time.
@@ -253,7 +253,7 @@ def test_throttled_response_is_sent_at_once_and_the_next_response_after_the_thro
 
 
 @pytest.mark.rule("T-9", "X-5")
-def test_throttled_client_that_reconnects_is_served_but_throttled_for_longer(subject: Subject) -> None:
+def test_next_produce_of_a_throttled_client_that_reconnects_is_throttled_for_longer(subject: Subject) -> None:
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         first = payer.produce(12_000)
@@ -308,7 +308,7 @@ def sized(subject: Subject, topic: Topic) -> bytes:
 
 
 @pytest.mark.rule("Q-14")
-def test_each_fetch_of_4096_bytes_at_quota_250_bytes_per_s_is_throttled_and_empty(subject: Subject) -> None:
+def test_fetch_larger_than_10_seconds_of_quota_is_throttled_and_empty_each_time(subject: Subject) -> None:
     """A response of 4096 bytes exceeds what a quota of 250 B/s allows in ten seconds, so each repetition of the fetch is throttled and empty."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 250.0)

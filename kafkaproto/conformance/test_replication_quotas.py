@@ -182,7 +182,7 @@ def test_changed_list_of_throttled_replicas_takes_effect_at_the_next_fetch(subje
     "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
 )
 @pytest.mark.rule("R-6", "R-12")
-def test_throttled_follower_fetch_waits_its_max_wait_even_if_the_quota_is_removed(subject: Subject) -> None:
+def test_parked_throttled_follower_fetch_waits_max_wait_even_if_the_quota_is_removed(subject: Subject) -> None:
     with out_of_sync(subject) as topic:
         with limited(subject, LEADER_RATE, RATE):
             set_list(topic, LEADERS, "*")

@@ -111,7 +111,7 @@ def test_fetch_before_version_7_creates_no_session(subject: Subject) -> None:
 
 
 @pytest.mark.rule("S-4", "S-6")
-def test_incremental_fetch_returns_only_partitions_with_records_or_changed_offsets(subject: Subject) -> None:
+def test_incremental_fetch_omits_partitions_without_records_or_changed_log_offsets(subject: Subject) -> None:
     topic = new_topic(subject, 2, cleanup_policy="delete")
     name, size = topic.name, len(batch(b"v"))
     session = Session(topic)

@@ -66,7 +66,7 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
 
 @pytest.mark.needs("max.incremental.fetch.session.cache.slots")
 @pytest.mark.rule("S-12", "S-13")
-def test_followers_but_not_consumers_get_a_session_when_the_session_cache_is_full(subject: Subject) -> None:
+def test_full_fetch_session_cache_gives_sessions_to_followers_but_not_to_consumers(subject: Subject) -> None:
     """A consumer that finds no free slot gets its data without a session. A follower that finds no free slot evicts the session of a consumer.
 
     The session cache has 16 slots. Since Kafka 3.8 the slots are divided into shards of two slots each. New sessions go to the shards in turn, so

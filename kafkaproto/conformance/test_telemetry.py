@@ -144,7 +144,7 @@ def test_telemetry_requests_succeed_although_api_versions_lists_no_telemetry_api
 
 
 @pytest.mark.rule("AD-11")
-def test_telemetry_client_without_subscription_gets_an_id_but_no_requested_metrics(subject: Subject) -> None:
+def test_telemetry_client_without_subscription_gets_an_instance_id_but_no_metrics(subject: Subject) -> None:
     first, second = Pushing(subject), Pushing(subject)
     response = first.get()
     assert response.client_instance_id not in (NO_ID, ID_OF_KAFKA)

@@ -82,7 +82,7 @@ def test_unknown_topic_setting_cannot_be_set_but_can_be_deleted(subject: Subject
     assert changed(subject, "", "retention.ms", SET, "1") == 42
 
 
-def test_delete_topics_returns_one_error_for_a_repeated_topic_and_keeps_the_topic(subject: Subject) -> None:
+def test_delete_topics_rejects_a_repeated_topic_name_and_does_not_delete_the_topic(subject: Subject) -> None:
     topic = new_topic(subject)
     request = DeleteTopicsRequest(topic_names=[topic.name, topic.name], timeout_ms=10_000)
     assert [(r.name, r.error_code) for r in subject.ask_once(request, 5).responses] == [(topic.name, 42)]

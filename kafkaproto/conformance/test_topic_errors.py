@@ -66,7 +66,7 @@ def enlarged(subject: Subject, *topics: tuple[str, int]) -> dict[str, Result]:
 
 
 @pytest.mark.rule("AD-44")
-def test_topic_named_once_by_name_and_once_by_id_is_not_deleted(subject: Subject) -> None:
+def test_delete_topics_rejects_a_topic_listed_once_by_name_and_once_by_topic_id(subject: Subject) -> None:
     topic = new_topic(subject)
     by_name, by_id = DeleteTopicState(topic.name), DeleteTopicState(None, topic.topic_id)
     message = "The provided topic name maps to an ID that was already supplied."
@@ -145,7 +145,7 @@ def test_create_topics_checks_topic_names_then_settings_then_replica_assignments
 
 
 @pytest.mark.rule("AD-45")
-def test_create_topics_reports_a_partition_listed_twice_before_an_unknown_broker(subject: Subject) -> None:
+def test_create_topics_error_for_a_repeated_partition_precedes_unknown_broker_error(subject: Subject) -> None:
     name = subject.new_name()
 
     def message(*assignment: tuple[int, Sequence[int]]) -> str | None:

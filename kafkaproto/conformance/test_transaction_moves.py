@@ -79,7 +79,7 @@ def test_new_coordinator_completes_a_transaction_in_prepare_commit_or_prepare_ab
 
 
 @pytest.mark.rule("TX-8", "TX-27", "TX-28")
-def test_second_batch_in_a_partition_is_accepted_while_its_coordinator_is_stopped(subject: Subject) -> None:
+def test_second_batch_of_a_transaction_is_accepted_if_the_coordinator_is_stopped(subject: Subject) -> None:
     subject.need_broker(1)
     topic, producer = new_topic(subject, partitions=2), Producer(subject)
     while producer.coordinator() == 0:
@@ -102,7 +102,7 @@ def test_second_batch_in_a_partition_is_accepted_while_its_coordinator_is_stoppe
 
 @pytest.mark.rule("TX-33")
 @pytest.mark.parametrize("transactional", [True, False])
-def test_restarted_leader_accepts_first_sequence_2_despite_a_failed_txn_verification(
+def test_leader_that_cannot_verify_sequence_0_rejects_sequence_2_until_its_restart(
     subject: Subject, transactional: bool
 ) -> None:
     """The leader fails to verify the transaction of a producer's first batch, with sequence 0. It then rejects the next batch, with sequence 2.

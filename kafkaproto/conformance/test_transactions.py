@@ -183,7 +183,7 @@ def test_last_stable_offset_is_the_first_offset_of_the_oldest_open_transaction(s
 
 
 @pytest.mark.rule("TX-47", "TX-48", "SN-59")
-def test_write_txn_markers_rejects_unknown_partitions_and_old_epochs(subject: Subject) -> None:
+def test_write_txn_markers_rejects_unknown_topics_and_old_producer_epochs(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = Producer(subject)
     producer_id, _ = producer.init()
@@ -287,7 +287,7 @@ def test_init_producer_id_resets_the_transaction_start_time_only_from_kafka_4_0_
 
 
 @pytest.mark.rule("TX-26", "TX-35")
-def test_transactional_produce_accepts_acks_1_but_rejects_two_producer_ids(subject: Subject) -> None:
+def test_transactional_produce_with_acks_1_succeeds_but_with_two_producer_ids_fails(subject: Subject) -> None:
     topic = new_topic(subject, partitions=2)
     first, second = begun(subject, topic), Producer(subject)
     second.init()

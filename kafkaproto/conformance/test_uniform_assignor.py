@@ -73,7 +73,7 @@ def test_uniform_assignor_gives_a_new_member_the_highest_partitions_from_4_0_on(
 
 
 @pytest.mark.rule("GN-47")
-def test_heartbeat_for_which_the_assignor_fails_changes_nothing_before_4_0(subject: Subject) -> None:
+def test_heartbeat_gets_unknown_server_error_if_the_assignor_fails_before_kafka_4_0(subject: Subject) -> None:
     """Member A unsubscribes from one of its two topics. Before 4.0, A's heartbeat gets an error, and changes no epoch and no target assignment.
 
     The assignor fails because it moves a partition from one member to another, and then would move another partition of the same topic in the

@@ -155,7 +155,7 @@ def test_join_and_sync_of_a_classic_member_wait_for_replication_of_earlier_commi
 
 
 @pytest.mark.rule("GN-59", "GN-60")
-def test_classic_member_is_removed_if_its_sync_waits_past_its_rebalance_timeout(subject: Subject) -> None:
+def test_classic_member_whose_sync_waits_beyond_the_rebalance_timeout_is_removed(subject: Subject) -> None:
     group, topic, other = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
         assert group.enter("A") == (1, ALL)
@@ -313,7 +313,7 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
         pytest.param(0, False, marks=pytest.mark.releases(first="4.1"), id="two-stages"),
     ],
 )
-def test_second_of_two_parked_delete_groups_deletes_later_commits_since_kafka_4_1(
+def test_commit_sent_while_two_delete_groups_are_parked_is_deleted_since_kafka_4_1(
     subject: Subject, second_error: int, is_kept: bool
 ) -> None:
     ConsumerGroup(subject)

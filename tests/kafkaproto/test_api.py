@@ -45,7 +45,7 @@ def test_codec_for_an_unknown_api_or_version_raises_unsupported_version(api_key:
         codec(api_key, version)
 
 
-def test_looking_up_a_codec_imports_only_the_messages_of_that_api() -> None:
+def test_looking_up_the_codec_of_an_api_imports_no_messages_of_other_apis() -> None:
     program = """
 import sys
 import kafkaproto.header, kafkaproto.frame

@@ -182,7 +182,7 @@ def test_wrong_record_count_in_a_batch_is_rejected(count: int, text: str) -> Non
         ("64 bits", b"\x40\x00" + b"\xff" * 9 + b"\x7f" + b"\x00" * 21),
     ],
 )
-def test_damaged_record_is_rejected_with_its_index(text: str, payload: bytes) -> None:
+def test_error_for_a_damaged_record_in_a_batch_contains_the_index_of_the_record(text: str, payload: bytes) -> None:
     with pytest.raises(DecodeError, match=text) as error:
         list(records(with_payload(payload)))
     assert "RecordBatch.records[0]" in str(error.value)

@@ -151,7 +151,7 @@ def test_client_sends_the_highest_version_supported_by_both_sides() -> None:
         client.version(999)
 
 
-def test_client_retries_api_versions_once_in_version_0_after_an_unsupported_version() -> None:
+def test_client_repeats_api_versions_once_as_v0_after_error_unsupported_version() -> None:
     refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 2)])
     offered = ApiVersionsResponse(api_keys=[ApiVersion(ApiKey.METADATA, 0, 5)])
     client = Client("me", SPOKEN)

@@ -117,7 +117,7 @@ def test_show_command_prints_the_fields_of_request_and_response_of_every_api(
         assert f"key {key}, version {version}" in run(capsys, "show", str(int(key)), str(version), "--layout")
 
 
-def test_apis_command_lists_the_versions_of_the_codec_and_of_a_kafka_release(
+def test_apis_command_lists_api_versions_of_the_codec_or_of_a_given_kafka_release(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     ours = run(capsys, "apis").splitlines()
@@ -169,7 +169,9 @@ def test_codec_commands_with_invalid_input_print_1_error_line_and_exit_with_2(
     assert text in err
 
 
-def test_encode_command_names_the_invalid_field(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_error_of_the_encode_command_for_an_invalid_value_names_the_field(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (tmp_path / "message").write_text(json.dumps({"replicaId": 2**31, "isolationLevel": 0, "topics": []}))
     assert main("encode", (*LIST_OFFSETS, "--file", str(tmp_path / "message"))) == 2
     assert "ListOffsetsRequest.replica_id" in capsys.readouterr().err

@@ -73,7 +73,7 @@ def test_record_columns_can_be_read_in_every_compression(kind: Compression) -> N
     assert_all_say_the_same(build_batch(made, base_offset=7, compression=kind), made, 7)
 
 
-def test_timestamp_column_contains_the_log_append_time() -> None:
+def test_timestamp_column_of_a_log_append_time_batch_has_the_append_time_in_each_row() -> None:
     made = [NewRecord(b"v", b"k", i) for i in range(100)]
     data = build_batch(made, attributes=LOG_APPEND_TIME, max_timestamp=77)
     assert_all_say_the_same(data, made, 0)
@@ -93,7 +93,7 @@ def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
         columns(build_batch(made, max_timestamp=0))
 
 
-def test_column_reader_reads_9200_similar_records_as_fewer_than_200_runs_of_records() -> None:
+def test_column_reader_splits_9200_records_of_three_shapes_into_fewer_than_200_parts() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     made = [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
     _, b = payload(build_batch(made))

@@ -70,7 +70,7 @@ def _decompress_or_refuse(kind: Compression, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", PACKED, ids=lambda kind: kind.name)
-def test_uncompressed_data_is_rejected_by_every_decompressor(kind: Compression) -> None:
+def test_invalid_compressed_data_raises_a_decode_error_that_names_the_compression(kind: Compression) -> None:
     with pytest.raises(DecodeError, match=kind.name.lower()):
         decompress(kind, b"\xff" * 100)
 

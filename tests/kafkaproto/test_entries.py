@@ -202,7 +202,7 @@ def test_down_conversion_drops_uncompressed_records_below_the_fetch_offset() -> 
         assert down_convert(first, magic, 10) == b""
 
 
-def test_down_conversion_returns_batches_before_a_zstd_batch_and_then_raises() -> None:
+def test_down_conversion_returns_batches_before_a_zstd_batch_and_raises_an_error() -> None:
     data = of_magic(2, 0, Compression.GZIP) + of_magic(2, 3, Compression.ZSTD)
     pieces = down_converted(data, 1)
     assert len(list(entries.entries(next(pieces)))) == 3

@@ -39,7 +39,7 @@ PROPERTIES_ORDERS = [
 
 
 @pytest.mark.parametrize("order", PROPERTIES_ORDERS)
-def test_strings_are_sorted_in_the_key_order_of_java_properties_filled_at_once(order: str) -> None:
+def test_strings_are_sorted_in_the_key_order_of_java_properties_filled_by_put_all(order: str) -> None:
     added, printed = (names.split() for names in order.split(": "))
     assert properties_order(added) == printed
 

@@ -176,7 +176,7 @@ def assert_refused(entry: Entry, data: bytes, prefix: Prefix, instead: bytes) ->
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_count_or_length_wrong_by_one_raises_only_decode_errors(entry: Entry) -> None:
+def test_message_with_a_count_or_length_off_by_one_raises_only_decode_errors(entry: Entry) -> None:
     data = small_bytes(entry)
     for prefix in prefixes(entry, data):
         for step in (1, -1, 2):

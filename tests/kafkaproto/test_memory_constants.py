@@ -85,7 +85,7 @@ def test_decoder_memory_limit_is_a_constant_below_64_kib_plus_a_factor_per_byte(
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_decoder_rejects_5000_topic_names_of_1_letter_but_accepts_names_of_3_letters() -> None:
+def test_decoder_memory_limit_rejects_5000_names_of_1_letter_but_allows_3_letters() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

@@ -51,7 +51,7 @@ def test_modifying_a_returned_api_version_table_does_not_change_later_results() 
     assert versions("2.8")
 
 
-def test_common_versions_of_two_releases_are_those_that_both_support() -> None:
+def test_common_api_versions_of_two_kafka_releases_are_supported_by_both_releases() -> None:
     assert common("3.9", "2.3")[1] == (0, 11)
     assert common("2.3", "3.9")[1] == (0, 11)
     assert common("3.9", "4.0")[1] == (4, 17)

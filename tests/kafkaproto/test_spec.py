@@ -119,7 +119,7 @@ def test_duplicate_field_name_in_a_message_definition_is_rejected() -> None:
         parse(message)
 
 
-def test_tagged_field_without_versions_exists_in_its_tagged_versions() -> None:
+def test_tagged_field_defined_without_versions_has_its_tagged_versions_as_versions() -> None:
     fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
     assert str(fields["tagged_text"].versions) == "2+"
 

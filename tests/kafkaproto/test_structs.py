@@ -78,7 +78,7 @@ class PartitionAndNote(PartitionData):
     note: str = ""
 
 
-def test_subclass_of_a_message_compares_and_prints_all_its_fields() -> None:
+def test_comparison_and_repr_of_a_message_subclass_include_its_additional_fields() -> None:
     assert PartitionAndNote(1, note="a") == PartitionAndNote(1, note="a")
     assert PartitionAndNote(1) != PartitionAndNote(2) and PartitionAndNote(note="a") != PartitionAndNote(note="b")
     assert repr(PartitionAndNote(7, note="a")) == "PartitionAndNote(partition_index=7, note='a')"

@@ -41,7 +41,7 @@ def test_unknown_tagged_field_is_kept_and_encoded_again() -> None:
     assert API_VERSIONS_REQUEST_V3.encode(request) == data
 
 
-def test_tagged_field_is_encoded_with_its_size_and_may_have_tag_zero() -> None:
+def test_tagged_field_with_tag_0_is_encoded_as_count_tag_size_and_value() -> None:
     assert FETCH_REQUEST_V12.encode(FetchRequest(cluster_id="abc")).endswith(b"\x01\x00\x04\x04abc")
 
 

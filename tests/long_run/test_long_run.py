@@ -192,7 +192,7 @@ def test_page_of_the_long_test_run_raises_value_error_for_a_part_of_unknown_kind
         page(["new"], {}, ["new"], "fed9876")
 
 
-def test_page_of_the_long_test_run_shows_an_amount_of_work_for_each_result() -> None:
+def test_page_of_the_long_test_run_says_how_much_each_finished_part_has_tested() -> None:
     results = read()
     for part in all_parts():
         if part.name in results:

@@ -316,7 +316,7 @@ def test_text_of_a_mutation_joins_a_statement_of_several_lines_into_a_single_lin
     assert edit_of(source, site) == ("a( b )  # c", "pass  # c")
 
 
-def test_mutation_testing_page_matches_its_results_and_explains_each_survivor() -> None:
+def test_mutation_testing_page_equals_stored_results_and_explains_each_survivor() -> None:
     columns = results.load()
     assert (results.FOLDER / "RESULTS.md").read_text() == results.page(columns)
     survivors = {

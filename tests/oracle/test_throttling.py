@@ -21,7 +21,7 @@ def test_api_versions_with_client_side_throttling_are_those_of_the_java_client(r
 
 
 @pytest.mark.rule("T-1")
-def test_each_version_with_client_side_throttling_has_a_throttle_time_field() -> None:
+def test_each_api_version_with_client_side_throttling_has_a_throttle_time_field() -> None:
     for key in APIS:
         is_reported = throttle_time_since(key)
         for version in range(APIS[key].min_version, APIS[key].max_version + 1):
@@ -35,7 +35,7 @@ def test_each_version_with_client_side_throttling_has_a_throttle_time_field() ->
     ("key", "is_reported", "waits"),
     [(ApiKey.PRODUCE, 1, 6), (ApiKey.FETCH, 1, 8), (ApiKey.METADATA, 3, 6), (ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, None)],
 )
-def test_throttle_time_and_client_side_throttling_begin_at_the_versions_of_kafka(
+def test_throttle_times_and_client_side_throttling_start_at_kafkas_api_versions(
     key: ApiKey, is_reported: int, waits: int | None
 ) -> None:
     assert throttle_time_since(key) == is_reported

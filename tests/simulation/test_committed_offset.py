@@ -18,7 +18,7 @@ def test_committed_offset_model_accepts_only_the_acknowledged_or_a_later_sent_of
         offset.check(7)
 
 
-def test_committed_offset_model_rejects_offset_5_after_6_was_read_as_replicated() -> None:
+def test_committed_offset_model_rejects_older_offset_after_a_replicated_one_was_read() -> None:
     offset = CommittedOffset()
     offset.acknowledge(offset.send(5))
     number = offset.send(6)
@@ -30,7 +30,7 @@ def test_committed_offset_model_rejects_offset_5_after_6_was_read_as_replicated(
     offset.check(6, is_replicated=True)
 
 
-def test_committed_offset_model_rejects_an_acknowledgement_of_4_after_that_of_5() -> None:
+def test_committed_offset_model_rejects_a_decrease_of_the_acknowledged_offset() -> None:
     offset = CommittedOffset()
     offset.acknowledge(offset.send(5))
     with pytest.raises(AssertionError, match="the committed offset went back from 5 to 4"):

@@ -170,7 +170,7 @@ def raised(exception: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "wrap", [raised, lambda exception: {"all": [1, {"g": raised(exception)}, NOT_EMPTY]}], ids=["call", "field"]
 )
-def test_exception_of_the_java_program_is_reported_unless_listed_for_that_call(
+def test_exception_of_an_admin_client_call_is_reported_unless_listed_for_the_call(
     exception: str, wrap: Callable[[str], Any]
 ) -> None:
     results = [Result("deleteConsumerGroups", "one", NOT_EMPTY), Result("listGroups", "all", wrap(exception))]

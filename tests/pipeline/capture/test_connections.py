@@ -98,7 +98,7 @@ def test_captured_api_versions_response_with_unsupported_version_error_is_read_a
     assert of == [(4, 35, None), (2, 0, None)]
 
 
-def test_requests_of_a_packet_capture_have_nulls_in_columns_that_only_a_broker_fills(made: Made) -> None:
+def test_rows_of_packet_captures_have_nulls_in_columns_that_only_brokers_can_fill(made: Made) -> None:
     wire = Wire()
     add_exchanges(wire.connect(), versions(1))
     [row] = made(wire)["requests"]
@@ -233,7 +233,7 @@ def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(made: Made)
 OTHERS = "the correlation id of the response is {}"
 
 
-def test_row_of_a_request_describes_a_captured_response_that_came_out_of_order(made: Made) -> None:
+def test_request_row_of_a_packet_capture_reports_a_response_that_came_out_of_order(made: Made) -> None:
     """Nothing is missing, so each response belongs to the oldest request. Responses without a request are only reported."""
     wire = Wire()
     line = wire.connect()
@@ -304,7 +304,9 @@ def test_captured_request_whose_response_was_lost_has_false_in_column_has_respon
 
 
 @pytest.mark.parametrize("snap_bytes", [54, 70, 96, 200])
-def test_row_of_a_request_in_truncated_packets_contains_its_size_and_the_problem(made: Made, snap_bytes: int) -> None:
+def test_row_of_a_request_in_truncated_packets_has_the_full_size_and_a_problem_text(
+    made: Made, snap_bytes: int
+) -> None:
     wire = Wire(largest=65_000)
     line = wire.connect()
     add_exchanges(line, versions(1), produced(2), fetched(3), versions(4))
@@ -316,7 +318,7 @@ def test_row_of_a_request_in_truncated_packets_contains_its_size_and_the_problem
     assert [row["bytes_in"] for row in tables["requests"]][1] == len(produced(2)[0]) - 4
 
 
-def test_captured_acks_0_produce_has_no_response_and_no_error(made: Made) -> None:
+def test_row_of_a_captured_produce_with_acks_0_has_no_response_and_no_problem_text(made: Made) -> None:
     wire = Wire()
     line = wire.connect()
     line.says(CLIENT, produced(1, acks=0)[0] + versions(2)[0])
@@ -341,7 +343,7 @@ def test_captured_tls_connection_is_reported_as_unreadable(made: Made) -> None:
 
 
 @pytest.mark.parametrize("before", [[], [versions(1)]])
-def test_captured_sasl_tokens_are_skipped_and_never_stored(
+def test_packet_capture_tables_contain_no_sasl_tokens_but_all_kafka_requests(
     made: Made, before: list[tuple[bytes, bytes]], tmp_path: Path
 ) -> None:
     wire = Wire()
@@ -357,7 +359,7 @@ def test_captured_sasl_tokens_are_skipped_and_never_stored(
     assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "out").rglob("*.parquet"))
 
 
-def test_captured_http_packets_get_no_request_rows_but_an_event_with_their_count(made: Made) -> None:
+def test_packet_capture_tables_count_non_kafka_packets_in_an_event_named_left_out(made: Made) -> None:
     wire = Wire()
     web = wire.connect(server=80)
     web.says(CLIENT, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
@@ -412,7 +414,7 @@ def test_trace_entries_made_from_a_packet_capture_have_unique_sequence_numbers(m
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
 
-def test_table_job_prints_counts_for_packet_captures_and_errors_for_invalid_files(
+def test_table_job_prints_request_counts_of_captures_and_errors_for_invalid_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire = Wire()
@@ -438,7 +440,7 @@ def test_table_job_prints_counts_for_packet_captures_and_errors_for_invalid_file
     assert capsys.readouterr().out == "nothing new could be read\n"
 
 
-def test_ten_times_as_much_captured_traffic_needs_less_than_1_5_times_the_memory() -> None:
+def test_memory_for_10_times_the_captured_traffic_is_less_than_1_5_times_as_large() -> None:
     """Ten times the traffic must need no more memory."""
 
     def held(rounds: int) -> int:

@@ -112,7 +112,7 @@ def test_spark_kafka_py_returns_no_rows_for_a_batch_emptied_by_compaction() -> N
     assert rows_of(build_empty_batch(header)) == []
 
 
-def test_spark_kafka_py_rows_of_a_log_append_time_batch_have_the_append_time() -> None:
+def test_spark_kafka_py_timestamp_of_a_log_append_time_batch_is_the_append_time() -> None:
     data = build_batch([NewRecord(b"v", None, 5)] * 3, attributes=LOG_APPEND_TIME, max_timestamp=1_700_000_000_123)
     entry = next(batches(data))
     assert isinstance(entry.header, BatchHeader) and rows_of(data) == expected(entry)

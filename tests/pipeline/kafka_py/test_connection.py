@@ -122,7 +122,7 @@ def test_spark_kafka_py_authenticates_a_user_by_sasl_plain(tls: bool) -> None:
         assert keys == [ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.METADATA]
 
 
-def test_tls_connection_that_fails_authentication_is_closed_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_kafka_py_closes_its_tls_connection_if_authentication_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     made = settings(
         security__protocol="SASL_SSL",
         sasl__mechanism="PLAIN",

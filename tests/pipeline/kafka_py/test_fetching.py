@@ -93,7 +93,7 @@ def test_spark_kafka_py_switches_to_the_leader_when_the_follower_in_its_rack_sto
     assert offsets_read == list(range(400))
 
 
-def test_spark_kafka_py_reads_all_records_in_order_despite_a_leader_change_and_stop(
+def test_spark_kafka_py_reads_all_records_if_a_leader_changes_and_a_broker_stops(
     kafka: TestCluster, topic: str
 ) -> None:
     fill(kafka, topic, 40)

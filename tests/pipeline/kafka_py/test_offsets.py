@@ -38,7 +38,7 @@ def test_spark_offsets_in_json_of_a_wrong_structure_are_rejected(wrong: object) 
         from_json(wrong)
 
 
-def test_max_offsets_per_trigger_is_shared_in_proportion_to_available_records() -> None:
+def test_partitions_share_max_offsets_per_trigger_in_proportion_to_new_records() -> None:
     start = {A: 0, B: 100, C: 7}
     assert limited(100, start, {A: 300, B: 200, C: 7}) == {A: 75, B: 125, C: 7}
 
@@ -48,7 +48,7 @@ def test_partition_share_of_max_offsets_per_trigger_is_rounded_down_but_at_least
     assert limited(2, {A: 0, B: 0, C: 0}, {A: 5, B: 5, C: 5}) == {A: 1, B: 1, C: 1}
 
 
-def test_max_offsets_per_trigger_above_the_number_of_new_records_limits_nothing() -> None:
+def test_max_offsets_per_trigger_above_the_number_of_new_records_excludes_no_record() -> None:
     assert limited(1000, {A: 0, B: 5}, {A: 3, B: 6}) == {A: 3, B: 6}
 
 
@@ -57,7 +57,7 @@ def test_partition_with_a_decreased_end_offset_uses_none_of_max_offsets_per_trig
 
 
 @given(spans, st.integers(1, 2000))
-def test_micro_batch_with_a_limit_reads_at_least_1_offset_of_each_growing_partition(
+def test_limited_micro_batch_takes_at_least_1_offset_of_each_partition_with_records(
     span: dict[tuple[str, int], tuple[int, int]], limit: int
 ) -> None:
     start = {p: min(pair) for p, pair in span.items()}

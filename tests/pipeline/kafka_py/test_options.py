@@ -213,7 +213,7 @@ def test_spark_kafka_py_error_for_an_invalid_sink_option_contains_the_option_nam
     assert caught.value.name == name
 
 
-def test_spark_kafka_py_accepts_spark_connector_options_that_it_then_ignores() -> None:
+def test_spark_kafka_py_accepts_spark_connector_options_that_have_no_effect() -> None:
     source(kafka__group__id="g", groupIdPrefix="p", kafka__max__poll__records="5000")
     sink_settings({**SERVERS, "kafka.linger.ms": "5", "checkpointLocation": "/c"})
 

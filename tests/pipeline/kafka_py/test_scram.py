@@ -94,7 +94,7 @@ def test_scram_client_accepts_challenge_extensions_and_includes_them_in_signatur
         login.check(SIGNATURE)  # computed without the challenge
 
 
-def test_scram_escapes_user_names_and_uses_a_new_nonce_per_login() -> None:
+def test_scram_client_escapes_user_names_and_creates_a_new_nonce_for_each_login() -> None:
     assert Scram("SCRAM-SHA-512", "a=b,c", "x", "N").first() == b"n,,n=a=3Db=2Cc,r=N"
     assert Scram("SCRAM-SHA-512", "a", "x").first() != Scram("SCRAM-SHA-512", "a", "x").first()
 
@@ -201,7 +201,7 @@ def _wait_until_it_answers(port: int, node: subprocess.Popen[bytes], out: Path) 
 
 @pytest.mark.java
 @pytest.mark.parametrize("mechanism", HASHES)
-def test_real_kafka_authenticates_a_user_by_scram(kafka: int, mechanism: str) -> None:
+def test_spark_kafka_py_logs_in_to_a_real_kafka_by_scram(kafka: int, mechanism: str) -> None:
     connection = Connection("127.0.0.1", kafka, security(mechanism))
     assert connection.ask(ApiKey.METADATA, MetadataRequest([])).cluster_id == CLUSTER_ID
     connection.close()
@@ -210,7 +210,7 @@ def test_real_kafka_authenticates_a_user_by_scram(kafka: int, mechanism: str) ->
 @pytest.mark.java
 @pytest.mark.parametrize("mechanism", HASHES)
 @pytest.mark.parametrize("who", [{"password": "guess"}, {"user": "nobody"}], ids=str)
-def test_real_kafka_rejects_a_wrong_scram_password_and_an_unknown_user(
+def test_real_kafka_rejects_spark_kafka_py_with_a_wrong_scram_password_or_user(
     kafka: int, mechanism: str, who: dict[str, str]
 ) -> None:
     with pytest.raises(KafkaError, match=f"refused user {who.get('user', 'me')}: .*invalid credentials") as caught:

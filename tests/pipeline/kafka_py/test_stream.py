@@ -112,7 +112,7 @@ def test_micro_batch_in_spark_4_2_has_no_more_rows_than_the_limit_that_spark_pas
 
 
 @pytest.mark.usefixtures("since_4_2")
-def test_available_now_trigger_of_spark_4_2_excludes_records_written_later(kafka: TestCluster) -> None:
+def test_spark_4_2_available_now_query_reads_no_records_written_after_its_start(kafka: TestCluster) -> None:
     fill(kafka, 30, 0)
     with reader(kafka, startingOffsets="earliest") as read:
         read.prepareForTriggerAvailableNow()
@@ -147,7 +147,7 @@ def test_first_micro_batch_has_no_records_of_a_partition_that_starts_at_latest(
         assert read.latestOffset(first if passes_start else None) == at(10, 7)
 
 
-def test_spark_stream_restarted_before_its_first_batch_keeps_the_planned_offsets(kafka: TestCluster) -> None:
+def test_spark_stream_restarted_before_its_first_batch_reads_the_planned_offsets(kafka: TestCluster) -> None:
     fill(kafka, 5, 6)
     options = {"startingOffsets": '{"t": {"0": -1, "1": -2}}'}
     with reader(kafka, **options) as read:

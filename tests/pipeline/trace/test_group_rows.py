@@ -214,7 +214,7 @@ def test_events_table_has_a_row_with_the_causes_of_each_group_state_change(class
     assert events[-1]["type"] == "classic" and events[-1]["members"] == [first]
 
 
-def test_trace_contains_consumer_group_changes_with_epochs_and_coordinator_id() -> None:
+def test_trace_event_of_a_group_change_contains_old_and_new_epoch_and_coordinator_id() -> None:
     group = Group()
     entries: list[Entry] = []
     group.cluster.state.record(recorder_into(entries))

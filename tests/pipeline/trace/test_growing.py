@@ -263,7 +263,7 @@ def test_trace_tables_of_another_version_are_rebuilt_even_if_the_trace_is_unchan
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_next_trace_table_job_returns_the_notice_about_a_damaged_file_again(tmp_path: Path, number: int) -> None:
+def test_trace_table_job_repeats_the_notice_of_an_earlier_job_about_a_damaged_file(tmp_path: Path, number: int) -> None:
     """In the last file the entry is invalid; an earlier file may also end within an entry."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     files = [write(trace, LIFE[:9]), write(trace, LIFE[9:20], number=1)]
@@ -341,7 +341,7 @@ def test_memory_for_building_trace_tables_does_not_grow_with_closed_connections(
             list(made.of(entry))
 
 
-def test_request_row_has_the_client_software_even_if_traced_after_connection_close() -> None:
+def test_row_of_a_request_traced_after_connection_close_has_the_client_software() -> None:
     entries = clients_that_come_and_go(1)
     at = next(n for n, entry in enumerate(entries) if not isinstance(entry, Exchange) and entry.kind == "closed")
     entries[at - 1], entries[at] = entries[at], entries[at - 1]

@@ -655,7 +655,7 @@ def test_audit_reports_no_fault_for_correct_behaviour_that_resembles_a_fault(
 
 
 @pytest.mark.parametrize("scene", WRONG, ids=lambda scene: scene.__name__)
-def test_audit_reports_exactly_one_fault_in_each_trace_that_looks_almost_correct(
+def test_audit_reports_the_single_faulty_row_of_each_trace_that_looks_almost_correct(
     audited: BrokenRules, scene: Scene
 ) -> None:
     assert audited[scene.__name__].get(WRONG[scene]) == 1

@@ -171,7 +171,7 @@ def test_table_rows_of_list_offsets_contain_requested_timestamp_and_returned_off
     ]
 
 
-def test_request_row_contains_the_throttle_time_and_quota_of_its_throttle_event(bench: Bench) -> None:
+def test_request_row_contains_the_throttle_time_and_quota_of_the_throttle_event(bench: Bench) -> None:
     limit(bench.cluster, producer_byte_rate=10_000.0)
     client = bench.cluster.connect()
     client.ask(produce_of_bytes(client, "t", 105_000), 9)

@@ -66,7 +66,9 @@ def test_spark_streaming_job_builds_the_tables_of_the_batch_job_despite_a_restar
         query.stop()
 
 
-def test_trace_tables_built_alternately_by_spark_and_python_equal_those_of_one_job(spark: Any, tmp_path: Path) -> None:
+def test_trace_tables_built_by_spark_and_python_in_turn_equal_those_of_one_batch_job(
+    spark: Any, tmp_path: Path
+) -> None:
     """Run names include ones that are not valid folder names."""
     trace, out, entries = tmp_path / "trace", tmp_path / "out", life()
     names = ("a", "c:/d e+f@g=ü'%#[h]*")
