@@ -331,14 +331,11 @@ def _have_changed(names: Iterable[str], before: Mapping[str, object], after: Map
 
 
 def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
-    """Return whether all members had the same subscription before the current request.
+    """Return whether subscriptions still count as equal because they were equal before the current request of a member (GN-38).
 
-    If so, Kafka computes the target assignments as if all members still had the same subscription (GN-38). The result is False, too, if one of these
-    is true: there were no members; the request neither changed a regular expression nor added a member; the common subscription contained both topic
-    names and a regular expression.
-
-    member: the member that sent the request. If the request added this member, only the other members are compared. Otherwise the comparison includes
-    this member, with its previous regular expression and its present topic names. changes: what the request changed.
+    This is so in two cases. The request only added `member`, and all other members have equal subscriptions. Or the request changed the regular
+    expression of `member`, and with the previous expression all subscriptions were equal. Subscriptions are equal if all members name the same topics
+    and no regular expression, or the same regular expression and no topics. changes: what the request changed.
     """
     if changes.regex_before is None and not changes.is_new:
         return False

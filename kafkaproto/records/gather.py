@@ -181,7 +181,7 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
 
 
 def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: int) -> int:
-    """Return how many consecutive records, from the one at index ``pos`` on, have the same size as the record at index ``model``.
+    """Return how many consecutive records, from the one that begins at byte ``pos``, have the same size as the one that begins at byte ``model``.
 
     b: the decompressed records. stride: the size in bytes of the record at ``model``, including its size field. width: the size in bytes of this
     field. most: the maximum to return.
