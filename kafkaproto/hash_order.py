@@ -52,7 +52,8 @@ def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = 
 def properties_order(texts: Collection[str]) -> list[str]:
     """Return distinct strings in the order of the keys of a Java `Properties` object that was filled from another map with `putAll`.
 
-    `putAll` enlarges the table before it adds anything, so that it may have more buckets than a table filled one by one.
+    `putAll` enlarges the table before it adds anything, so that it may have more buckets than a table filled one by one. texts: the strings in the
+    order of the other map, which decides the order of strings in one bucket.
     """
     table, needed = SMALLEST_TABLE, 1 << (len(texts) + len(texts) // 2).bit_length()
     while needed * 4 > table * 3:

@@ -26,6 +26,8 @@ PRODUCE, FETCH, PERCENT = "producer_byte_rate", "consumer_byte_rate", "request_p
 USER, CLIENT = "user", "client-id"
 ANONYMOUS = "ANONYMOUS"
 """The user of every client on a listener without authentication."""
+ROUNDED_MS = 2
+"""Client and broker each round a time to whole milliseconds."""
 BEFORE_4 = pytest.mark.releases(before="4.0")
 """Marks a test or parameter for releases before Kafka 4, which does not serve Produce versions before 3 (KIP-896)."""
 
@@ -67,12 +69,13 @@ class Payer:
         """Return by how many milliseconds the throttle time in the response that has just arrived may differ from its expected value.
 
         Returns 0 if the cluster runs on a clock that the test advances. On the wall clock, the broker handles a request at an unknown time between
-        its sending and its response. The result is therefore `Subject.clock_slack_ms` plus the total duration of this client's requests so far, of
-        which at most `Subject.slack_ms` counts. sent_ms: when the last request was sent.
+        its sending and its response. The result is therefore the total duration of this client's requests so far, of which at most
+        `Subject.slack_ms` counts, plus `Subject.jitter_ms` and a rounding of `ROUNDED_MS`. sent_ms: when the last request was sent.
         """
         self.taken_ms += self.subject.now_ms() - sent_ms
-        slack_ms = self.subject.clock_slack_ms
-        return slack_ms + min(self.taken_ms, self.subject.slack_ms) if slack_ms else 0.0
+        if not self.subject.clock_slack_ms:
+            return 0.0
+        return min(self.taken_ms, self.subject.slack_ms) + self.subject.jitter_ms + ROUNDED_MS
 
 
 VERSION = 9
