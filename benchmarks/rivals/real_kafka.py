@@ -153,8 +153,10 @@ class KafkaCluster:
         self._wait_until_ready()
 
     def pause_broker(self, broker_id: int) -> None:
-        """Pause the process of a broker with SIGSTOP."""
-        self._processes[broker_id].send_signal(signal.SIGSTOP)
+        """Pause the process of a broker with SIGSTOP, and wait until all its threads have stopped: on a busy machine, some run on for a while."""
+        process = self._processes[broker_id]
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
 
     def resume_broker(self, broker_id: int) -> None:
         self._processes[broker_id].send_signal(signal.SIGCONT)
