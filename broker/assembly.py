@@ -59,8 +59,8 @@ STATIC_QUOTAS = (
 def check_options(brokers: int, memory_bytes: int, semantics: str) -> None:
     """Raise ValueError for cluster options that are out of range, with the allowed values in the message.
 
-    brokers: the number of brokers. memory_bytes: how many bytes of records may be in memory. semantics: what to follow where the KIPs and Kafka's
-    code differ, "kip" or "kafka".
+    brokers: the number of brokers. memory_bytes: how many bytes of records may be in memory. semantics: "kip" to follow the KIPs where Kafka's code
+    differs from them, "kafka" to follow the code.
     """
     if not isinstance(brokers, int) or brokers < 1:
         raise ValueError(f"brokers must be at least 1 (got {brokers!r}); for example 3")
@@ -102,8 +102,9 @@ def new_config(
     """Return the settings of a cluster with `brokers` brokers.
 
     config: the values given at start, by "<setting>" (for all brokers) or "<broker id>.<setting>" (for one broker); None for no values. profile:
-    "test" or "kafka" (`profile_defaults`). strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code. release: the
-    emulated release of Kafka. Raises ConfigError if a setting is invalid or names a broker that does not exist.
+    "test" for small internal topics and short group delays, "kafka" for Kafka's defaults. strict_kip: whether to follow the KIPs and documentation
+    where they differ from Kafka's code. release: the emulated release of Kafka. Raises ConfigError if a setting is invalid or names a broker that
+    does not exist.
     """
     made = ClusterConfig(config, profile_defaults(profile, brokers), strict_kip, release)
     unknown_ids = sorted(i for i in made.static_broker if i >= brokers)
@@ -123,8 +124,8 @@ def new_mutations(
 ) -> MutationQuotas:
     """Return the object that enforces the controller mutation quotas of a new cluster (KIP-599).
 
-    store: has the configured quotas. semantics: "kip" or "kafka", which differ in the quota of clients with an empty client id. timers: used to
-    remove the measurements of idle clients.
+    store: has the configured quotas. semantics: how quotas apply to clients with an empty client id, "kip" for the rules of KIP-55, "kafka" for those
+    of Kafka's code. timers: used to remove the measurements of idle clients.
     """
     samples, window_s = (config.get(-1, f"controller.quota.window.{name}") for name in ("num", "size.seconds"))
     metric_windows = MetricWindows(config.get(-1, "metrics.num.samples"), config.get(-1, "metrics.sample.window.ms"))
@@ -224,9 +225,10 @@ def new_node(
 def open_persistence(
     cluster: PersistedState, data_dir: str | os.PathLike[str], new_cluster_id: str
 ) -> ClusterPersistence:
-    """Open the data directory of a cluster. Raises ConfigError if it cannot be used.
+    """Open the data directory of a cluster, and return the object that persists the cluster in it.
 
-    new_cluster_id: the cluster id to store if the directory does not contain a cluster yet.
+    cluster: the cluster to persist. new_cluster_id: the cluster id to store if the directory does not contain a cluster yet. Raises ConfigError if
+    the directory cannot be used.
     """
     from kafkaproto.broker.persistence.cluster_state import ClusterPersistence
 

@@ -132,8 +132,8 @@ class ClusterConfig:
     def static_texts(self, broker_id: int) -> dict[str, str]:
         """Return the settings of one broker, as text, without Kafka's defaults and without those set at run time.
 
-        A setting has the value given at start for this broker, otherwise the value given at start for all brokers, otherwise that of the cluster's
-        profile (`test` or `kafka`).
+        A setting has the value given at start for this broker, otherwise the value given at start for all brokers, otherwise the value in the
+        cluster's profile. The profile is a set of values that replace Kafka's defaults.
         """
         texts = {name: as_text(value) or "" for name, value in self._profile.items()}
         texts |= {name: self._given[name] for name in self.static_all}
@@ -174,8 +174,8 @@ class ClusterConfig:
 
         Kafka's controller makes this change when eligible leader replicas are enabled (KIP-966); this method only computes it. If the setting has no
         dynamic value for all brokers yet, it gets the value given at start for all brokers, else the value in the cluster's profile (`test` or
-        `kafka`), else Kafka's default. Returns a dict that has an entry for each broker id (or ALL_BROKERS) whose settings change: all of its dynamic
-        settings after the change, as text.
+        `kafka`), else Kafka's default. Returns a dict of the brokers (or ALL_BROKERS) whose settings change. It maps each broker id to all dynamic
+        settings of the broker after the change, as text.
         """
         changed = {}
         for broker_id in self.dynamic_broker:

@@ -32,9 +32,9 @@ class Setting(NamedTuple):
 
     low, high: inclusive bounds of a number, None for no bound. special: an allowed number outside these bounds. values: the allowed values, or the
     allowed items of a list; any if empty. any_case: whether the comparison with `values` ignores case. versions: whether the values are Kafka's
-    metadata versions; `2.8` is then short for `2.8-IV1`. items: two regular expressions, None for no limit: unless the value is `*`, each item of
-    the list must match the first with `semantics=kip`, the second with `semantics=kafka` (D10). not_empty: whether an empty value is rejected.
-    distinct: whether repeated items of a list are removed, as in Kafka 4.0 and later (KIP-1161).
+    metadata versions; `2.8` is then short for `2.8-IV1`. items: two regular expressions for the items of a list, None for no limit. Unless the value
+    is `*`, each item must match the first if the broker follows the KIPs (`semantics=kip`), the second if it follows Kafka's code (D10). not_empty:
+    whether an empty value is rejected. distinct: whether repeated items of a list are removed, as in Kafka 4.0 and later (KIP-1161).
 
     mode: "r" if the setting is fixed at start, "b" if it can be changed at run time for one broker, "c" if it can be changed at run time for one
     broker or all brokers. place: the position of the setting in the order in which Kafka checks the values of a change; infinite if Kafka never

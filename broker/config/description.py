@@ -20,10 +20,10 @@ MESSAGE_FORMAT_VERSION = "message.format.version"
 
 
 class Synonym(NamedTuple):
-    """The value that a setting has in one layer, such as the dynamic settings of a broker or Kafka's defaults, as unparsed text.
+    """The value of a setting in one layer, such as the dynamic settings of a broker or Kafka's defaults.
 
     name: the described setting, or the setting that Kafka uses if the described setting is not set, such as `log.retention.hours` for
-    `log.retention.ms`.
+    `log.retention.ms`. value: the value as text; None if there is no value or it is not shown. source: the layer.
     """
 
     name: str
@@ -34,8 +34,9 @@ class Synonym(NamedTuple):
 class Described(NamedTuple):
     """The description of one setting of a topic, broker or group in DescribeConfigs.
 
-    kind: the type of the setting, None if Kafka does not know the setting. value: None if the setting is sensitive or not set. synonyms: the values
-    that the setting has in different layers, beginning with the value in effect.
+    value: the value as text; None if the setting is sensitive or not set. source: the layer of the value, such as Kafka's defaults. synonyms: the
+    values that the setting has in different layers, beginning with the value in effect. kind: the type of the setting; None if Kafka does not know
+    the setting.
     """
 
     name: str

@@ -44,7 +44,11 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One operation on one setting. operation: an `Operation`, or the unknown number that a client sent. value: None if the client sent null."""
+    """One operation on one setting in a request that changes settings.
+
+    name: the setting. operation: an `Operation`, or the unknown number that a client sent. value: the new value, or the list items to append or
+    subtract; None if the client sent null, and for a deletion without a value.
+    """
 
     name: str
     operation: int

@@ -15,7 +15,7 @@ _MAP_EXAMPLE = "for example listener.security.protocol.map=INSIDE:PLAINTEXT,OUTS
 
 
 class Listener(NamedTuple):
-    """One listener of a broker, and the address that the broker advertises for it.
+    """One listener of a broker: the address that it is bound to, and the address that the broker advertises for it.
 
     An empty advertised_host, or an advertised_port of 0, stands for the host or port that the listener is bound to.
     """

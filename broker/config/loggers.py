@@ -94,5 +94,8 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _name_of(level: int) -> str:
-    """Return Kafka's name of a Python log level: the lowest of Kafka's levels that is equal or higher, or FATAL if all are lower."""
+    """Return the name of the Kafka log level that corresponds to the Python log level `level`.
+
+    It is the lowest Kafka level whose number is `level` or higher; FATAL if `level` is above all of them.
+    """
     return next((name for name in sorted(LEVELS, key=LEVELS.__getitem__) if LEVELS[name] >= level), "FATAL")

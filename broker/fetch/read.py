@@ -29,10 +29,11 @@ EMPTY = b""
 
 @dataclass(slots=True)
 class FetchParams:
-    """The parameters of a whole fetch. replica_id: a follower's broker id, or below 0 for consumers.
+    """The parameters of a Fetch request that apply to all its partitions.
 
-    client: the rack and address of a consumer that may be sent to a closer replica (KIP-392). None for followers, for Fetch versions before 11, and
-    if the broker has no replica selector.
+    replica_id: the broker id of a follower; negative for a consumer. read_committed: whether the client reads only committed transactions. client:
+    the rack and address of a consumer that may be sent to a closer replica (KIP-392). It is None for followers, for Fetch versions before 11, and if
+    the broker has no replica selector. from_follower: whether a follower sent the request.
     """
 
     version: int
@@ -69,10 +70,11 @@ class PartitionFetch:
 
 @dataclass(slots=True)
 class PartitionRead:
-    """The result of reading one partition. An offset is -1 if the response does not report it. preferred_read_replica is -1 for none.
+    """The result of reading one partition. An offset is -1 if the response does not report it.
 
-    records: bytes or a range of a file; None if the client's Fetch version does not support the format of the records. diverging_end: (epoch, end
-    offset of this epoch in the broker's log); the client must truncate its log to this end offset; None if the logs do not diverge (F-26).
+    records: bytes or a range of a file; None if the client's Fetch version does not support the format of the records. size_bytes: the size of
+    `records`. preferred_read_replica: the broker id of a closer replica, from which the consumer should fetch; -1 for none. diverging_end: (epoch,
+    end offset of this epoch in the broker's log); the client must truncate its log to this end offset; None if the logs do not diverge (F-26).
     lists_aborted: True if the response contains the list `aborted` of aborted transactions, even an empty one; False if it contains null (F-20).
     """
 
@@ -232,8 +234,8 @@ class Reader:
         """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if the offset is readable.
 
         params: the parameters of the Fetch request. fetch: the entry of the request for this partition. result: a result that already contains the
-        offsets of this replica. The method sets the error in `result` and returns it, with one exception: with the setting `semantics=kafka`,
-        OFFSET_OUT_OF_RANGE is returned in a new result without offsets.
+        offsets of this replica. The method sets the error in `result` and returns it, with one exception: if the broker follows Kafka's code instead
+        of the KIPs (`semantics=kafka`), OFFSET_OUT_OF_RANGE is returned in a new result without offsets.
         """
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)
@@ -248,10 +250,10 @@ class Reader:
         return self._out_of_range(result)
 
     def _out_of_range(self, result: PartitionRead) -> PartitionRead:
-        """Return a result with the error OFFSET_OUT_OF_RANGE (1), and with the replica's offsets only if the setting is `semantics=kip` (D3).
+        """Return a result with the error OFFSET_OUT_OF_RANGE (1) (D3).
 
-        result: a result that already contains the replica's offsets. With `semantics=kip`, the error is set in `result`; otherwise a new one is
-        returned.
+        result: a result that already contains the replica's offsets. If the broker follows the KIPs (the setting `semantics=kip`), the error is set
+        in `result`, which keeps these offsets. If it follows Kafka's code, a new result without offsets is returned.
         """
         if not self._strict_kip:
             return failed(ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -275,7 +277,8 @@ class Reader:
     def has_stale_high_watermark(self, params: FetchParams, partition: Partition) -> bool:
         """Return whether the high watermark that a follower knows is out of date, so that its fetch must not wait (D5).
 
-        Always False unless the setting is `semantics=kip`. params: the parameters of the Fetch request.
+        Always False if the broker follows Kafka's code instead of the KIPs (`semantics=kafka`), and for consumers. params: the parameters of the
+        Fetch request.
         """
         if not self._strict_kip or not params.from_follower:
             return False

@@ -43,7 +43,7 @@ class PartitionRequest(NamedTuple):
 
 
 class PartitionResult(Protocol):
-    """The part of a fetch response for one partition, with the fields that a fetch session uses. preferred_read_replica: -1 for none."""
+    """The fields of a fetch response for one partition that a session uses. preferred_read_replica: a closer replica to fetch from, -1 for none."""
 
     @property
     def has_records(self) -> bool: ...
@@ -65,7 +65,7 @@ Results = Sequence[tuple[K, R]]
 
 
 class SessionFields(NamedTuple, Generic[K, R]):
-    """The fields of a fetch response that a session determines: error code, session id, and the partitions in the response."""
+    """The fields of a fetch response that a session determines: error code, session id, and (key, result) of each partition in the response."""
 
     error_code: int
     session_id: int

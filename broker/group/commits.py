@@ -96,8 +96,8 @@ class Commits:
     def to_store(self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], *, checks_each: bool) -> OffsetsToStore:
         """Return the offset to store for each partition of a request. The request may name a partition more than once.
 
-        checks_each: False stores the last offset of a repeated partition. True, as in Kafka's new group coordinator (default from 4.0 on), stores the
-        last one whose metadata is not too long, or the last of all if each is too long (GO-15, GO-21).
+        checks_each: how to choose from several offsets of a partition. False chooses the last one. True, as in Kafka's new group coordinator (default
+        from 4.0 on), chooses the last one whose metadata is not too long, or the last of all if the metadata of each is too long (GO-15, GO-21).
         """
         return OffsetsToStore(offsets, self._rebalance.settings.offset_metadata_max_bytes, checks_each=checks_each)
 

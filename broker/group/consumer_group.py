@@ -33,7 +33,7 @@ class ConsumerGroupState(Enum):
 
 
 class ClassicProtocol(NamedTuple):
-    """The values in the JoinGroup request of a member that uses the classic protocol (GN-56).
+    """The values from the last JoinGroup request of a member that uses the classic protocol (GN-56).
 
     protocols: (name, metadata) pairs in the member's order of preference.
     """
@@ -57,10 +57,12 @@ TIMERS = ("session_timer", "rebalance_timer", "join_timer", "sync_timer")
 class ConsumerMember:
     """One member of a consumer group.
 
-    topic_names, topic_regex: the topic names and the regular expression that the member subscribes to; "" for no expression. assignor: the name of
-    the assignor that the member prefers; None for no preference. classic: None unless the member uses the classic protocol. session_timer: fires
-    when the member sends no heartbeat for too long. rebalance_timer: fires when the member does not revoke partitions in time. join_timer,
-    sync_timer: fire when a member of the classic protocol does not join or sync in time (GN-59).
+    instance_id: the `group.instance.id` of a static member; None for a dynamic one. topic_names, topic_regex: the topic names and the regular
+    expression that the member subscribes to; "" for no expression. assignor: the name of the assignor that the member prefers; None for no
+    preference. current: its epoch and partitions. classic: the session timeout and the protocols in the last JoinGroup of a member that uses the
+    classic protocol; None for the new protocol (KIP-848). session_timer: fires when the member sends no heartbeat for too long. rebalance_timer:
+    fires when the member does not revoke partitions in time. join_timer, sync_timer: fire when a member of the classic protocol does not join or sync
+    in time (GN-59).
     """
 
     member_id: str

@@ -57,12 +57,11 @@ class Membership:
     def find_leaving(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> ConsumerMember:
         """Return the member that leaves the group, for good or temporarily (GN-31).
 
-        Raises KafkaError:
+        A request with an instance id names the member by this id, any other request by the member id. Raises KafkaError:
 
-        - UNKNOWN_MEMBER_ID (25) if no member has the instance id in the request, or if the request has no instance id and no member has its member
-          id;
-        - FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID, if `group.fenced` contains the request's member id or, if `group.static_ids` still
-          maps the instance id to a removed member (GN-34), the id of that member;
+        - UNKNOWN_MEMBER_ID (25) if the group has no such member;
+        - FENCED_MEMBER_EPOCH (110) instead, if that missing member was fenced: `group.fenced` contains its member id. This is the id of the removed
+          member to which `group.static_ids` still maps the instance id (GN-34), otherwise the member id in the request;
         - FENCED_INSTANCE_ID (82) if a member with another member id has the instance id.
         """
         if request.instance_id is not None:
@@ -78,9 +77,10 @@ class Membership:
 
         entries: the list to which records of the change are added. Raises KafkaError:
 
-        - UNKNOWN_MEMBER_ID (25) if the member does not join and is not in the group, or if `group.static_ids` still maps its instance id to a removed
-          member (GN-34);
-        - FENCED_MEMBER_EPOCH (110) for a wrong epoch, and for a removed member whose id is in `group.fenced`;
+        - UNKNOWN_MEMBER_ID (25) if the member does not join and is not in the group. Also if its instance id belonged to a member that was removed,
+          and `group.static_ids` still contains this instance id (GN-34);
+        - FENCED_MEMBER_EPOCH (110) for a wrong epoch. Also instead of UNKNOWN_MEMBER_ID, if the missing member was fenced (`group.fenced` contains
+          its id);
         - FENCED_INSTANCE_ID (82) if the member does not join, and another member has its instance id;
         - UNRELEASED_INSTANCE_ID (111) if the member joins with the instance id of a member that has not left and must not be replaced.
         """
@@ -125,10 +125,10 @@ class Membership:
 
         entries: the list to which records of the change are added. Raises KafkaError, only for a static member:
 
-        - UNKNOWN_MEMBER_ID (25) if it sends a member id and no member has its instance id, or if `group.static_ids` still maps its instance id to a
-          removed member (GN-34);
-        - FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID, if `group.fenced` contains the id of that removed member or, if there is none, the
-          request's member id;
+        - UNKNOWN_MEMBER_ID (25) if it sends a member id and no member has its instance id. Also if its instance id belonged to a member that was
+          removed, and `group.static_ids` still contains this instance id (GN-34);
+        - FENCED_MEMBER_EPOCH (110) instead, if the removed member or, if there is none, the member id in the request was fenced (is in
+          `group.fenced`);
         - FENCED_INSTANCE_ID (82) if it sends a member id, and another member has its instance id.
         """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
@@ -146,10 +146,10 @@ class Membership:
 
         The ids are compared only if the request contains both. No member is added. Raises KafkaError:
 
-        - UNKNOWN_MEMBER_ID (25) if the request has a member id and no member has the instance id, or if `group.static_ids` still maps the instance id
-          to a removed member (GN-34);
-        - FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID, if `group.fenced` contains the id of that removed member or, if there is none, the
-          request's member id;
+        - UNKNOWN_MEMBER_ID (25) if the request has a member id and no member has the instance id. Also if the instance id belonged to a member that
+          was removed, and `group.static_ids` still contains this instance id (GN-34);
+        - FENCED_MEMBER_EPOCH (110) instead, if the removed member or, if there is none, the member id in the request was fenced (is in
+          `group.fenced`);
         - FENCED_INSTANCE_ID (82) if the request has a member id, and a member with another member id has the instance id.
         """
         if request.group_instance_id is not None:
@@ -158,13 +158,14 @@ class Membership:
                 _check_static(group, holder, request.member_id, request.group_instance_id)
 
     def find_classic(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-        """Return a member that uses the classic protocol (GN-56). instance_id: None for a dynamic member.
+        """Return a member that uses the classic protocol (GN-56).
 
-        Raises KafkaError:
+        instance_id: the instance id of a static member, by which it is found; None for a dynamic member, which is found by `member_id`. Raises
+        KafkaError:
 
         - UNKNOWN_MEMBER_ID (25) if there is no such member, or if the member uses the new protocol (KIP-848);
-        - FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID, for a static member, if `group.fenced` contains `member_id` or, if
-          `group.static_ids` still maps the instance id to a removed member (GN-34), the id of that member;
+        - FENCED_MEMBER_EPOCH (110) instead, if the missing member is static and was fenced: `group.fenced` contains its member id. This is the id of
+          the removed member to which `group.static_ids` still maps the instance id (GN-34), otherwise `member_id`;
         - FENCED_INSTANCE_ID (82) if a member with another member id has the instance id.
         """
         if instance_id is None:
@@ -282,7 +283,7 @@ def _subscribe(
 
 
 def _stored_values(member: ConsumerMember) -> tuple[object, ...]:
-    """Return the parts of a member's stored record that a request can change, so that they can be compared before and after a request."""
+    """Return the values in a member's stored record that a request can change, so that they can be compared before and after a request."""
     return (
         member.instance_id,
         member.rack_id,

@@ -40,7 +40,10 @@ _VALUE_VERSION = 0
 
 
 def group_entry(group_id: str, epoch: int | None, metadata_hash: int = 0) -> Entry:
-    """Return the record of a group's epoch, or the tombstone of this record if `epoch` is None. metadata_hash: the topics' hash, from 4.1 on."""
+    """Return the record of a group's epoch, or the tombstone of this record if `epoch` is None.
+
+    metadata_hash: the hash of the group's topics, which Kafka 4.1 and later store; 0 in earlier releases.
+    """
     value = None if epoch is None else ConsumerGroupMetadataValue(epoch, metadata_hash)
     return _entry(ConsumerGroupMetadataKey(group_id), _GROUP, value)
 

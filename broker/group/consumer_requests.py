@@ -23,7 +23,8 @@ UNCHANGED_MS = -1
 class ConsumerHeartbeat:
     """One ConsumerGroupHeartbeat request. A field that has not changed since the last heartbeat is None (-1 in `rebalance_timeout_ms`).
 
-    owned: the partitions that the member reports as its own. creates_member_id: whether the coordinator creates the id of a new member (version 0).
+    instance_id: also None for a dynamic member. owned: the partitions that the member reports as its own. creates_member_id: whether the coordinator
+    creates the id of a new member (version 0).
     """
 
     group_id: str
@@ -49,7 +50,11 @@ class ConsumerHeartbeat:
 
 @dataclass(slots=True)
 class ConsumerHeartbeatResult:
-    """The result of a heartbeat. assignment: None if the member's assignment has not changed."""
+    """The result of a ConsumerGroupHeartbeat request.
+
+    interval_ms: the time after which the member sends the next heartbeat. assignment: the partitions that the member may read; None if the response
+    does not contain them, for example because they have not changed.
+    """
 
     error_code: int = 0
     error_message: str | None = None
@@ -64,7 +69,11 @@ HeartbeatReply = Callable[[ConsumerHeartbeatResult, int], None]
 
 
 class DescribedConsumer(NamedTuple):
-    """A member in the description of a group. topic_regex: "" without a regular expression. is_classic: whether it uses the classic protocol."""
+    """A member in the description of a consumer group.
+
+    topic_names, topic_regex: the topic names and the regular expression that the member subscribes to; "" for no expression. assignment: the
+    partitions that it may read. target: its target assignment. is_classic: whether it uses the classic protocol.
+    """
 
     member_id: str
     instance_id: str | None

@@ -245,7 +245,7 @@ class GroupCoordinator:
         """Handle Heartbeat and return its error code. The session timeout restarts even if the error is REBALANCE_IN_PROGRESS.
 
         generation_id: the generation that the member is in; for a classic member in a group of the new protocol (KIP-848), its member epoch.
-        group_instance_id: None unless the member is static.
+        group_instance_id: the instance id of a static member; None for a dynamic one.
         """
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
@@ -368,7 +368,7 @@ def _found_no_room(result: JoinResult | None) -> bool:
 
 
 def _fencing_failed(group_id: str, member_id: str, instance_id: str | None, error_code: int) -> KafkaError:
-    """Return the error for a static member that cannot be fenced, because its group rejects a second process with its instance id."""
+    """Return the error for a static member that cannot be fenced: its group rejects a second process with its instance id, with `error_code`."""
     return KafkaError(
         error_code,
         f"Cannot fence static member {member_id}: a second process must join group {group_id} with the same instance id {instance_id}, "

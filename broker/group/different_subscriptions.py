@@ -69,10 +69,11 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[st
 
 
 class _Load:
-    """The subscribers of a topic by load, the number of their partitions of all topics. Corresponds to Kafka's `MemberAssignmentBalancer`.
+    """The subscribers of a topic, sorted by load: the number of partitions of all topics that a subscriber owns.
 
-    `next_lowest` returns the subscribers with the lowest load in turn. After each of them had a turn, it also returns subscribers with the next
-    higher load. `next_highest` starts with the subscribers with the highest load, and later also returns subscribers with the next lower load.
+    Corresponds to Kafka's `MemberAssignmentBalancer`. `next_lowest` returns the subscribers with the lowest load in turn. After each of them had a
+    turn, it also returns subscribers with the next higher load. `next_highest` starts with the subscribers with the highest load, and later also
+    returns subscribers with the next lower load.
     """
 
     def __init__(self, subscribers: Iterable[str], held: Mapping[str, list[Place]]) -> None:

@@ -31,7 +31,10 @@ class ForgottenGroups:
         """
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
-        """Iterate over a copy of the list of removed groups that have offsets, committed or still being committed, so that the list may change."""
+        """Iterate over the removed groups that have offsets, committed or still being committed.
+
+        The iteration uses a copy, so that groups may be added and removed during it.
+        """
         return iter([*self._groups.values()])
 
     def __contains__(self, group_id: str) -> bool:

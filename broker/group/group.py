@@ -43,9 +43,9 @@ _MAY_FOLLOW = {
 class Member:
     """One member of a classic group.
 
-    is_new: whether the member has not received the response to its first join, so that it cannot send heartbeats. group_instance_id: None unless
-    the member is static. join_reply, sync_reply: the function that sends the response to the member's waiting JoinGroup or SyncGroup, None if there
-    is no such request.
+    group_instance_id: the `group.instance.id` of a static member; None for a dynamic one. is_new: whether the member has not received the response to
+    its first join, so that it cannot send heartbeats. assignment: the encoded assignment that the group leader sent for the member. join_reply,
+    sync_reply: the function that sends the response to the member's waiting JoinGroup or SyncGroup, None if there is no such request.
     """
 
     member_id: str

@@ -148,8 +148,8 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
 def decode_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
     """Return a consumer's decoded subscription. Raises DecodeError if it is malformed.
 
-    Versions that are newer than those that this broker knows are decoded like the newest known version. metadata: a member's metadata for one
-    protocol in JoinGroup.
+    If the version is newer than all versions that this broker knows, the subscription is decoded like the newest known version. metadata: a member's
+    metadata for one protocol in JoinGroup.
     """
     decoded = _decode(ConsumerProtocolSubscription, metadata)
     assert isinstance(decoded, ConsumerProtocolSubscription)

@@ -25,7 +25,10 @@ class ExpiringGroups(Protocol):
 
 
 class OffsetExpiry:
-    """Deletes expired offsets every `offsets.retention.check.interval.ms`, while the coordinator has groups. rebalance: provides the settings."""
+    """Deletes expired offsets every `offsets.retention.check.interval.ms`, while the coordinator has groups.
+
+    rebalance: has the settings of the coordinator, such as the retention time of offsets.
+    """
 
     def __init__(self, groups: ExpiringGroups, rebalance: Rebalance, timers: Timers) -> None:
         self._groups = groups

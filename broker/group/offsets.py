@@ -18,8 +18,9 @@ NO_TOPIC_ID = bytes(16)
 
 
 class CommittedOffset(NamedTuple):
-    """One committed offset. leader_epoch: -1 if the client did not send it.
+    """One committed offset of a group.
 
+    leader_epoch: the leader epoch that the client sent with the offset; -1 if it sent none. metadata: the text that the client sent with the offset.
     expire_ms: when the offset expires, if the client sent a retention time (OffsetCommit v2 to v4), otherwise None. topic_id: the topic id in the
     client's commit (OffsetCommit v10); NO_TOPIC_ID if the commit has the topic's name instead.
     """
@@ -32,7 +33,10 @@ class CommittedOffset(NamedTuple):
     topic_id: bytes = NO_TOPIC_ID
 
     def is_expired(self, unused_since_ms: int, retention_ms: int, now_ms: int) -> bool:
-        """Return whether the offset has expired. unused_since_ms: the time from which the retention time `retention_ms` counts."""
+        """Return whether the offset has expired.
+
+        If the commit has its own expiry time, only that time counts. Otherwise the offset expires `retention_ms` after the time `unused_since_ms`.
+        """
         if self.expire_ms is not None:
             return now_ms >= self.expire_ms
         return now_ms - unused_since_ms >= retention_ms

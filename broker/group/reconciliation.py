@@ -45,9 +45,10 @@ class FencedMember(Exception):
 class Goal(NamedTuple):
     """The target assignment of a member, and the conditions for the next step of its reconciliation.
 
-    owner_epoch: a function of (topic id, partition index) that returns the epoch of the member that has this partition or must still revoke it; -1 if
-    there is no such member. is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the topics to which the member
-    subscribes; None if it subscribes to every topic in the target assignment. is_resubscribed: whether the current request changed its subscription.
+    epoch: the epoch of the target assignment. owner_epoch: a function of (topic id, partition index) that returns the epoch of the member that has
+    this partition or must still revoke it; -1 if there is no such member. is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids
+    of the topics to which the member subscribes; None if it subscribes to every topic in the target assignment. is_resubscribed: whether the current
+    request changed the member's subscription.
     """
 
     target: Assignment

@@ -30,7 +30,10 @@ Entry = tuple[bytes, bytes | None]
 
 
 class RecordVersions(NamedTuple):
-    """The versions in which brokers of a release write the values of offset records and group records. All versions can be read."""
+    """The versions in which brokers of a release write the values of offset records (`offset`) and of group records (`group`).
+
+    Brokers can read records of all versions.
+    """
 
     offset: int
     group: int
@@ -41,7 +44,10 @@ KAFKA_4_1 = RecordVersions(offset=4, group=3)
 
 
 class StoredMember(NamedTuple):
-    """A member in the stored generation of a classic group. subscription: its metadata for the chosen protocol."""
+    """A member in the stored generation of a classic group.
+
+    subscription: the member's metadata for the chosen protocol. assignment: its encoded assignment.
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -54,9 +60,10 @@ class StoredMember(NamedTuple):
 
 
 class StoredGroup(NamedTuple):
-    """A stored generation of a classic group. protocol_name, leader_id: None if the group has no members.
+    """A generation of a classic group, as it is stored in `__consumer_offsets`.
 
-    state_since_ms: when the group entered its state; -1 if unknown.
+    protocol_name, leader_id: the chosen protocol, and the member id of the leader; None if the group has no members. state_since_ms: when the group
+    entered its state; -1 if unknown.
     """
 
     protocol_type: str
@@ -68,7 +75,7 @@ class StoredGroup(NamedTuple):
 
 
 class OffsetRecord(NamedTuple):
-    """A committed offset of a group, as stored; `committed` is None if the offset was deleted."""
+    """A decoded record of a committed offset. key: the partition. committed: the offset; None for a tombstone, which deletes the offset."""
 
     group_id: str
     key: PartitionKey
@@ -76,7 +83,7 @@ class OffsetRecord(NamedTuple):
 
 
 class ConsumerRecord(NamedTuple):
-    """A record of a consumer group of the new protocol (KIP-848); `value` is None for a tombstone."""
+    """A record of a consumer group of the new protocol (KIP-848). key, value: the decoded key and value; the value of a tombstone is None."""
 
     group_id: str
     key: Whole
@@ -84,7 +91,7 @@ class ConsumerRecord(NamedTuple):
 
 
 class GroupRecord(NamedTuple):
-    """A record of a classic group's generation; `group` is None if the group was deleted."""
+    """A decoded record of a classic group. group: the stored generation; None for a tombstone, which deletes the group."""
 
     group_id: str
     group: StoredGroup | None

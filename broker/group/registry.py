@@ -102,8 +102,8 @@ class Registry:
     def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
         """Create a consumer group without members. Its first record is not written yet.
 
-        If an empty group with this id was removed because of a rejected JoinGroup, the new group gets the offsets of the removed one. The removed
-        group is still stored in `forgotten`, in case `reload` undoes the creation (GN-63).
+        If an empty group with this id was removed because of a rejected JoinGroup, the new group gets the offsets of the removed one. The list of
+        such groups, `forgotten`, still contains the removed group, in case `reload` undoes the creation (GN-63).
         """
         forgotten = self.forgotten.get(group_id)
         group = ConsumerGroup(group_id) if forgotten is None else forgotten.successor()

@@ -20,7 +20,7 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
 
     If a request repeats a partition, Kafka's old group coordinator stores the partition's last offset. The new coordinator (default from 4.0 on)
     stores the last offset whose metadata is not too long, or the last offset if the metadata of each is too long. too_long: maps each repeated
-    partition to a list of booleans: for each offset of the partition, in the order of the request, whether the metadata is too long. If the broker
+    partition to one boolean for each of its offsets, in the order of the request: True if the metadata of the offset is too long. If the broker
     emulates the old coordinator, `too_long` is empty.
     """
 

@@ -66,8 +66,9 @@ StoredRecord = OffsetRecord | CommittedOffsets | GroupRecord | ConsumerRecord
 class Change(NamedTuple):
     """Consecutive records of a partition of `__consumer_offsets`, decoded. The change is replicated when all of these records are replicated.
 
-    end_offset: the offset after the last record. producer_id: the producer in whose transaction the records are; -1 without a transaction. ends: for
-    a transaction marker, which has no records: True if it commits the transaction, False if it aborts it; otherwise None.
+    end_offset: the offset after the last record. records: the decoded records; empty for a transaction marker. producer_id: the producer in whose
+    transaction the records are, or whose transaction the marker ends; -1 without a transaction. ends: True for a marker that commits the transaction,
+    False for one that aborts it, None for a change with records.
     """
 
     end_offset: int

@@ -23,10 +23,11 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 @dataclass(slots=True)
 class JoinRequest:
-    """One JoinGroup request. member_id: "" if the member has no id yet. group_instance_id: None unless the member is static.
+    """One JoinGroup request. Timeouts are in ms.
 
-    Timeouts are in ms. requires_member_id: whether a new dynamic member must join again with the id that it is given (version 4 and later).
-    can_skip_assignment: whether the response can say that a static leader has nothing to assign (version 9 and later).
+    member_id: "" if the member has no id yet. group_instance_id: the `group.instance.id` of a static member; None for a dynamic one.
+    requires_member_id: whether a new dynamic member must join again with the id that it is given (version 4 and later). can_skip_assignment: whether
+    the response can say that a static leader has nothing to assign (version 9 and later).
     """
 
     group_id: str
@@ -43,7 +44,7 @@ class JoinRequest:
 
 
 class JoinedMember(NamedTuple):
-    """A member in the list that the group leader receives. metadata: the member's metadata for the chosen protocol."""
+    """A member in the list that the group leader receives. metadata: its metadata for the chosen protocol, such as its encoded subscription."""
 
     member_id: str
     group_instance_id: str | None
@@ -52,9 +53,11 @@ class JoinedMember(NamedTuple):
 
 @dataclass(slots=True)
 class JoinResult:
-    """The result of a JoinGroup. members: empty unless the result goes to the group leader.
+    """The result of a JoinGroup.
 
-    skip_assignment: whether the result goes to a leader that must keep the current assignment and not compute a new one (KIP-814).
+    protocol_name: the chosen protocol. leader_id: the member id of the group leader. members: all members with their metadata, if the result goes to
+    the leader; otherwise empty. skip_assignment: whether the result goes to a leader that must keep the current assignment and not compute a new one
+    (KIP-814).
     """
 
     member_id: str
@@ -69,9 +72,10 @@ class JoinResult:
 
 @dataclass(slots=True)
 class SyncRequest:
-    """One SyncGroup request. protocol_type, protocol_name: None before version 5.
+    """One SyncGroup request.
 
-    assignments: (member id, assignment) pairs, empty except from the leader.
+    protocol_type, protocol_name: the group's protocol type and chosen protocol, as the member knows them; None before version 5. assignments: (member
+    id, encoded assignment) for each member, from the leader; empty from any other member.
     """
 
     group_id: str
@@ -85,7 +89,7 @@ class SyncRequest:
 
 @dataclass(slots=True)
 class SyncResult:
-    """The result of a SyncGroup: an error code, or the member's assignment."""
+    """The result of a SyncGroup: an error code, or the member's encoded assignment with the group's protocol type and chosen protocol."""
 
     error_code: int = 0
     protocol_type: str | None = None
@@ -119,9 +123,10 @@ LeaveReply = Callable[[LeaveResult, int], None]
 
 
 class GroupOverview(NamedTuple):
-    """One group in the result of ListGroups. protocol_type: "" if the group has only offsets.
+    """One group in the result of ListGroups.
 
-    group_type: "classic", or "consumer" for the new protocol (KIP-848).
+    protocol_type: such as "consumer"; "" if the group has none, for example because it has only offsets. group_type: "classic", or "consumer" for the
+    new protocol (KIP-848).
     """
 
     group_id: str
@@ -131,9 +136,10 @@ class GroupOverview(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """One member of a described group. metadata: empty unless the group is stable.
+    """One member in the description of a group.
 
-    assignment: empty unless the group is stable. Exception: during a rebalance, Kafka's new group coordinator keeps the previous one (GC-52).
+    metadata: the member's encoded subscription for the group's protocol; empty unless the group is stable. assignment: its encoded assignment; empty
+    unless the group is stable. Exception: during a rebalance, Kafka's new group coordinator keeps the previous assignment (GC-52).
     """
 
     member_id: str
@@ -146,7 +152,10 @@ class DescribedMember(NamedTuple):
 
 @dataclass(slots=True)
 class GroupDescription:
-    """One group in the result of DescribeGroups. An unknown group has the state Dead and no error."""
+    """One group in the result of DescribeGroups. An unknown group has the state Dead and no error.
+
+    protocol_type: such as "consumer". protocol_name: the chosen protocol. Both are "" for none.
+    """
 
     group_id: str
     state: str
@@ -158,10 +167,10 @@ class GroupDescription:
 
 @dataclass(frozen=True, slots=True)
 class TransactionalCommit:
-    """A request to commit offsets in a transaction.
+    """A request to commit offsets of a group in a producer's transaction.
 
     generation_id: the generation, or the member epoch in a group of the new protocol (KIP-848). A producer that does not know the member id and
-    generation of its consumer sends -1 and an empty member id.
+    generation of its consumer sends -1 and an empty member id. group_instance_id: the instance id of a static member; None if the request names none.
     """
 
     group_id: str

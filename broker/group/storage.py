@@ -39,14 +39,20 @@ _COMMIT_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
 }
-"""Maps errors of the log to the errors of OffsetCommit in Kafka's old group coordinator (GO-23). The new one uses `_GROUP_ERRORS`."""
+"""Maps the error code of a failed write to the log to the error code of OffsetCommit in Kafka's old group coordinator (GO-23).
+
+The new coordinator (default from 4.0 on) uses `_GROUP_ERRORS`.
+"""
 _GROUP_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 _OLD_GROUP_ERRORS = {**_GROUP_ERRORS, ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS}
-"""Maps errors of the log to the errors of JoinGroup and SyncGroup in Kafka's old group coordinator (GC-39). The new one uses `_GROUP_ERRORS`."""
+"""Maps the error code of a failed write to the log to the error code of JoinGroup and SyncGroup in Kafka's old group coordinator (GC-39).
+
+The new coordinator (default from 4.0 on) uses `_GROUP_ERRORS`.
+"""
 
 
 class OffsetsLog(Protocol):
@@ -125,9 +131,9 @@ class GroupStorage:
     ) -> None:
         """Store committed offsets as one batch. `stored` is called with the error code for the OffsetCommit response.
 
-        take_effect: called once, when the newest state of the group has the offsets: as soon as they are in the log, as in Kafka's new group
-        coordinator (default from 4.0 on), or, with the old one, when they are replicated. Not called if the records are rejected. producer: the
-        (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
+        take_effect: a function that adds the offsets to the newest state of the group. It is called once: when the offsets are in the log, as in
+        Kafka's new group coordinator (default from 4.0 on), or, with the old one, when they are replicated. It is not called if the records are
+        rejected. producer: the (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
         """
         entries = [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
         errors = _GROUP_ERRORS if self.is_new_coordinator else _COMMIT_ERRORS

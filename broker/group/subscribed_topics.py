@@ -36,7 +36,7 @@ class Topic(Protocol):
 
 
 class SubscribedTopic(NamedTuple):
-    """A subscribed topic as it was when the group's epoch started.
+    """A topic to which a consumer group subscribes, as it was when the group's epoch started.
 
     racks: for each partition the sorted racks of its replicas; empty if the brokers have no racks, or if the emulated release of Kafka ignores them.
     """

@@ -31,7 +31,10 @@ class NewestGroups(Protocol):
 
 
 class VisibleGroups:
-    """The groups of one broker that requests which only read can see. newest: the groups' newest states. storage: reads `__consumer_offsets`."""
+    """The groups of one broker as requests that only read, such as ListGroups, see them.
+
+    newest: the groups in their newest states. storage: reads `__consumer_offsets`.
+    """
 
     def __init__(self, newest: NewestGroups, storage: GroupStorage) -> None:
         self._newest = newest

@@ -58,7 +58,8 @@ Key = tuple[Any, int]
 def _failed(exchange: Exchange, request: FetchRequest, error_code: int) -> FetchReply:
     """Return the reply to a fetch that failed as a whole.
 
-    The error is at the top level from version 7 on, and in every partition up to version 12, the last version that identifies topics by name.
+    The response has the error at its top level from version 7 on. Up to version 12, the last version that identifies topics by name, each partition
+    has the error.
     """
     version = exchange.api_version
     at_top = int(error_code) if version >= fetch_versions.FIRST_WITH_SESSIONS else 0

@@ -54,10 +54,10 @@ def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Rep
 def _finder(exchange: Exchange, key_type: int) -> Callable[[str], int]:
     """Return a function that takes a group or transactional id, and returns the id of the broker that coordinates it.
 
-    key_type: group or transaction, as in the request.
+    key_type: the type of the ids, as in the request: 0 for groups, 1 for transactional ids.
 
-    The coordinator leads the id's partition of `__consumer_offsets` or `__transaction_state`. Partitions that were added to this topic after the
-    broker started are ignored (M-8).
+    The coordinator is the leader of the id's partition of `__consumer_offsets` or `__transaction_state`. Partitions that were added to this topic
+    after the broker started are ignored (M-8).
     """
     node = exchange.node
     if key_type == TRANSACTION:

@@ -16,7 +16,10 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 _OF_MEMBERS = ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS
-"""Responses with these codes wait until earlier changes of the group are replicated, with Kafka's new group coordinator. Others are sent at once."""
+"""The error codes of responses that wait, with Kafka's new group coordinator, until earlier changes of the group are replicated.
+
+Responses with other error codes are sent at once.
+"""
 
 
 def _failed(exchange: Exchange, request: HeartbeatRequest, error_code: int) -> Reply:

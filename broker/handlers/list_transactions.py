@@ -63,7 +63,10 @@ def list_transactions(exchange: Exchange, request: ListTransactionsRequest) -> R
 
 
 def _unknown_states(request: ListTransactionsRequest) -> list[str]:
-    """Return the unknown states of a request without repetitions, in the order of the Scala set in which Kafka keeps the states (TX-72)."""
+    """Return the names in the state filter of a request that are no states of transactions, each name once.
+
+    The names have the order of the Scala set in which Kafka keeps the states (TX-72).
+    """
     states = scala_map_order(request.state_filters, java_hash_bits)
     return [state for state in states if state not in STATES]
 

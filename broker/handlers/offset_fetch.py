@@ -46,7 +46,7 @@ class _RequestedTopic(Protocol):
 
 
 class _Fetched(NamedTuple):
-    """The result of OffsetFetch for one partition. The fields are in the order of the response."""
+    """The result of OffsetFetch for one partition: committed offset (-1 for none), its leader epoch and metadata, and an error code."""
 
     offset: int = -1
     leader_epoch: int = -1
@@ -168,7 +168,10 @@ def _by_name(results: Mapping[PartitionKey, _Fetched]) -> list[_TopicOffsets]:
 def _by_id(
     image: Image, topics: Sequence[OffsetFetchRequestTopics] | None, results: Mapping[PartitionKey, _Fetched]
 ) -> list[_TopicOffsets]:
-    """Return the results by topic id: first those of existing topics, then those of topic ids that do not exist, as in Kafka (GO-34)."""
+    """Return the results by topic id: first those of existing topics, then those of topic ids that do not exist, as in Kafka (GO-34).
+
+    topics: the topics of the request, with the names of those that exist; None if the request asks for all topics with committed offsets.
+    """
     if topics is None:
         return [
             topic._replace(topic_id=image.topics[topic.name].topic_id)

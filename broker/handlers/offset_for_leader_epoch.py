@@ -1,8 +1,8 @@
 """OffsetForLeaderEpoch (key 23, versions 0-4): the end offset of a leader epoch, to which a diverging log is truncated.
 
 v1 adds the epoch to the response; v2 adds the client's current leader epoch and throttle time; v3 adds replica_id (-1: a consumer); v4 is flexible.
-Behaviour: the leader returns the largest epoch that is not above the requested one, and its end offset (E-1 to E-5). With the setting `semantics=kip`
-a consumer gets no offset beyond the high watermark (D4).
+Behaviour: the leader returns the largest epoch that is not above the requested one, and its end offset (E-1 to E-5). If the broker follows the KIPs
+(`semantics=kip`), a consumer gets no offset beyond the high watermark (D4).
 """
 
 from __future__ import annotations

@@ -84,9 +84,9 @@ def _keys(request: WriteTxnMarkersRequest) -> list[list[PartitionKey]]:
 def _response(request: WriteTxnMarkersRequest, results: Results, completed: Sequence[int]) -> Reply:
     """Return the response, with one result for each producer id. As in Kafka, a producer id without partitions has no result (TX-47).
 
-    results: the error codes of the partitions of each marker. completed: the indexes in the request of all markers with partitions, in the order in
-    which the last partition of each marker got its result. If several markers of a producer id name the same partition, the result of the marker that
-    comes last in `completed` counts.
+    results: the error codes of the partitions of each marker. completed: the indexes (in the request) of the markers that have partitions, in the
+    order in which the markers were completed. A marker is completed when its last partition has a result. If several markers of a producer id name
+    the same partition, the result of the marker that was completed last counts.
     """
     by_producer: dict[int, dict[PartitionKey, int]] = {
         marker.producer_id: {} for marker, errors in zip(request.markers, results, strict=True) if errors

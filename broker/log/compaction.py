@@ -50,9 +50,10 @@ class Cleaned(NamedTuple):
 
 
 Shared = dict[object, Cleaned]
-"""Maps the input of a cleaning to the result of the cleaning. Used during one cleaning round, so that identical replicas are cleaned once.
+"""Maps the batches that a cleaning reads to the result of the cleaning, so that replicas with the same batches are cleaned only once.
 
-A key is an opaque tuple of the partition's store, the byte positions of the batches in it, the producers and the settings.
+A new dict is used in each cleaning round. A key is an opaque tuple of the partition's store, the byte positions of the batches in it, the producers
+and the settings.
 """
 
 

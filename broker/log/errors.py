@@ -32,8 +32,9 @@ class OffsetOutOfRange(Exception):
 class InvalidBatch(Exception):
     """Raised for a batch that must not be appended, with the fields of the Produce response.
 
-    `record_errors` is empty unless single records were rejected (P-10). `before_append`: True if the failed check uses only the request and no state
-    of the partition (P-4). `log_start_known`: whether the response contains the log start offset of the partition instead of -1 (P-2).
+    `record_errors`: the rejected records with their reasons; empty if the batch is rejected as a whole (P-10). `before_append`: True if the failed
+    check uses only the request and no state of the partition (P-4). `log_start_known`: whether the response contains the log start offset of the
+    partition instead of -1 (P-2).
     """
 
     def __init__(

@@ -108,7 +108,10 @@ class FileRange:
 
 
 class Piece:
-    """A part of the spill file, which small segments share: `size` bytes from byte `offset` on. Reused when this object is garbage-collected."""
+    """A part of the spill file, which small segments share: `size` bytes of `file` from byte `offset` on.
+
+    When this object is garbage-collected, another segment may get this part of the file.
+    """
 
     __slots__ = ("file", "offset", "size", "spill")
 
@@ -135,9 +138,9 @@ class Spill:
         self._lent = 0
 
     def lend(self, size: int) -> Piece:
-        """Return a free part of the file: at least `size` bytes, rounded up to a power of two and to whole memory pages.
+        """Return a free part of the spill file: at least `size` bytes, rounded up to a power of two and to whole memory pages.
 
-        The file is the spill file, which small segments share. Raises OSError if it does not exist yet and cannot be created.
+        Small segments share the spill file. Raises OSError if it does not exist yet and cannot be created.
         """
         size = 1 << (max(size, _PAGE_BYTES) - 1).bit_length()
         if self._file is None:

@@ -10,12 +10,12 @@ NO_FLUSH = (1 << 63) - 1
 
 
 class FlushState:
-    """The state from which the next flush of the store of one partition (the bytes of its log) is computed. The limits may change at any time.
+    """How far the store of one partition (the bytes of its log) is flushed, and the limits after which it is flushed again.
 
-    limit_records: the number of appended records after which the store is flushed (flush.messages). limit_ms: the time since the last flush after
-    which the next periodic check flushes the store (flush.ms). Both are `NO_FLUSH` for no limit. unflushed_records: the number of records appended
-    since the last flush, counted only while `limit_records` is set. flushed_ms: when the store was last flushed, or created. flushed_position: all
-    bytes of the store before this byte position are on the disk.
+    The limits may change at any time. limit_records: the number of appended records after which the store is flushed (flush.messages). limit_ms: the
+    time since the last flush after which the next periodic check flushes the store (flush.ms). Both are `NO_FLUSH` for no limit. unflushed_records:
+    the number of records appended since the last flush, counted only while `limit_records` is set. flushed_ms: when the store was last flushed, or
+    created. flushed_position: all bytes of the store before this byte position are on the disk.
     """
 
     __slots__ = ("flushed_ms", "flushed_position", "limit_ms", "limit_records", "unflushed_records")

@@ -54,9 +54,9 @@ class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. If no work is expected, no
-    check is scheduled. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls before its
-    work. After this call, the next append or change of settings schedules new checks (`LogManager.wake`). earliest_ms: the time before which there is
-    no check.
+    check is scheduled. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls first, so
+    that the next call of `LogManager.wake` (after an append or a change of settings) schedules checks again. earliest_ms: the time before which there
+    is no check.
     """
 
     interval: str

@@ -22,7 +22,10 @@ FEWEST_OPEN = 8
 
 
 class FilePool:
-    """The open segment files of this process. limit: how many files may be open at once, at least 8; None for half of the file descriptor limit."""
+    """The open segment files of this process.
+
+    limit: how many files may be open at once, None for half of the file descriptor limit. At least 8 files may always be open.
+    """
 
     def __init__(self, budget: MemoryBudget, limit: int | None = None) -> None:
         self._budget = budget
@@ -118,5 +121,8 @@ def _open_or_make(path: Path) -> int:
 
 
 def place_of(folder: SegmentFolder | None) -> str:
-    """Return, for error messages, the place where the bytes of a partition are stored. folder: None if there is no data directory."""
+    """Return words for error messages that say where the bytes of a partition are stored: the name of its folder, or memory and temporary files.
+
+    folder: the partition's folder in the data directory; None if there is no data directory.
+    """
     return "memory and temporary files" if folder is None else f"folder {folder.path.name}"

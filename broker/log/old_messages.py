@@ -35,7 +35,7 @@ The error code for any other field is INVALID_RECORD (87).
 
 
 def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | None:
-    """Return the messages as one valid batch of magic 2, ready to be appended, or None if there are none.
+    """Return the messages in `produced` as one valid batch of magic 2, ready to be appended, or None if there are none.
 
     Raises InvalidBatch if a check fails. The checks in order: A. offset, size and checksum of each message or batch; B. the number and kinds of
     messages and batches; C. the content of a compressed message; D. each record; E. the size after conversion. produced: the bytes of a Produce

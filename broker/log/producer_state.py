@@ -23,7 +23,10 @@ _SEQUENCE_MASK = 0x7FFFFFFF
 
 
 class RememberedBatch(NamedTuple):
-    """An appended batch of a producer: sequence numbers and offsets of its first and last record. max_timestamp: in ms, -1 for none."""
+    """An appended batch of a producer: sequence numbers and offsets of its first and last record.
+
+    max_timestamp: the largest timestamp of its records in ms, -1 if they have none.
+    """
 
     first_sequence: int
     last_sequence: int
@@ -36,7 +39,7 @@ class ProducerEntry:
     """The state of one producer: its epoch and at most five batches of that epoch, newest last.
 
     coordinator_epoch: the coordinator epoch in the last marker, -1 before the first one. marker_offset: the offset of the last marker, -1 for none.
-    last_timestamp: in ms, of the last batch or marker. first_open_offset: where the open transaction starts, -1 if none is open.
+    last_timestamp: the timestamp of the last batch or marker, in ms. first_open_offset: the first offset of the open transaction, -1 if none is open.
     """
 
     __slots__ = ("batches", "coordinator_epoch", "epoch", "first_open_offset", "last_timestamp", "marker_offset")

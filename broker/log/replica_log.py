@@ -72,8 +72,8 @@ NOTHING = LogSlice(b"", 0, 0)
 class LogState(NamedTuple):
     """The state of a log apart from its bytes, as it is persisted.
 
-    at: the byte position at which the partition's store ended when this state was saved. Recovery reads the batches after this position to bring the
-    state up to date. runs: the ranges of the store that contain the batches of this log.
+    at: the byte position at which the partition's store ended when this state was saved. Recovery reads the batches after it to bring the state up to
+    date. first_dirty_offset: the log is compacted below this offset. runs: the ranges of the store that contain the batches of this log.
     """
 
     at: int
@@ -397,8 +397,8 @@ class ReplicaLog:
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
         """Return the aborted transactions for a fetch response: for the `size_bytes` bytes that begin with the batch that holds `fetch_offset`.
 
-        As in Kafka, the list may also have transactions that begin after these bytes, but before the last offset of the next batch that has an entry
-        in the sparse index. Without such a batch in the segment, they begin before the end of the segment (F-20).
+        As in Kafka, the list may also have transactions that begin after these bytes (F-20). They begin before the last offset of the next batch with
+        an entry in the sparse index or, without such a batch in the segment, before the end of the segment.
         """
         transactions = self.producers.transactions
         if not transactions.aborted or fetch_offset >= self.runs.end_offset:

@@ -59,7 +59,10 @@ class LogSegment(NamedTuple):
 
 
 class OffsetRange(NamedTuple):
-    """An immutable `Run` (a contiguous range of a replica's batches), for the results of compaction and recovery and for persisted state."""
+    """An immutable `Run`: consecutive batches of one replica, by byte positions and offsets.
+
+    Used for the results of compaction and recovery, and for persisted state.
+    """
 
     start: int
     end: int
@@ -230,7 +233,7 @@ class Runs:
         """Remove every batch whose last offset is below `offset`.
 
         Sets `deleted_bytes` to the size of all batches that were removed, now or earlier, from the segment that holds `offset`. If no batch remains,
-        the last segment takes the place of the segment with `offset`.
+        the batches removed from the last segment are counted instead.
         """
         segments = list(self.segments())
         self.replace_below(offset, ())

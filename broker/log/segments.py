@@ -119,7 +119,7 @@ class _Extent:
 
 
 class MemorySegment(_Extent):
-    """Bytes in plain memory, so that thousands of small partitions need no file descriptor."""
+    """A segment of a partition's store in plain memory, so that thousands of small partitions need no file descriptor."""
 
     __slots__ = ("_budget", "_bytes")
 
@@ -170,7 +170,7 @@ class MemorySegment(_Extent):
 
 
 class FileSegment(_Extent):
-    """Bytes in an unnamed file that only this segment uses: a memory file within the memory budget, or a temporary file."""
+    """A segment in an unnamed file that only this segment uses: a memory file within the memory budget, or a temporary file."""
 
     __slots__ = ("_file",)
 
@@ -217,7 +217,7 @@ class FileSegment(_Extent):
 
 
 class PieceSegment(_Extent):
-    """Bytes in a part of the spill file, which many small segments share when memory or file descriptors are used up."""
+    """A segment in a part of the spill file, which many small segments share when memory or file descriptors are used up."""
 
     __slots__ = ("_piece",)
 
@@ -254,10 +254,10 @@ class PieceSegment(_Extent):
 
 
 class NamedSegment(_Extent):
-    """Bytes in a file of a data directory. The first append creates the file; until then `path` is None.
+    """A segment in a file of a data directory. The first append creates the file; until then `path` is None.
 
-    The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` is True if
-    compaction writes the segment. A failed append must leave no bytes in the file, because recovery would read them as records after a restart.
+    The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` is True if compaction writes the
+    segment. A failed append must leave no bytes in the file, because recovery would read them as records after a restart.
     """
 
     __slots__ = ("_fd", "_folder", "is_cleaned", "path")

@@ -17,7 +17,7 @@ NEVER = (1 << 63) - 1
 
 
 class AbortedTransaction(NamedTuple):
-    """An aborted transaction: the offset of its first record, and of the marker that ended it."""
+    """An aborted transaction of a producer: the offset of its first record, and the offset of the abort marker (`last_offset`)."""
 
     producer_id: int
     first_offset: int

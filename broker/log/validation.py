@@ -63,9 +63,9 @@ CODECS = {
 class TopicLimits:
     """The settings of a topic that affect the validation of produced batches.
 
-    `timestamp_before_max_ms`, `timestamp_after_max_ms`: by how many ms a CreateTime timestamp may be before or after the broker's time; 2**63 - 1
-    for no limit. `compression_type`: "producer" or the codec that batches must have. `compression_level`: the level at which the broker compresses
-    with this codec; None for the codec's default level (KIP-390).
+    `timestamp_before_max_ms`, `timestamp_after_max_ms`: by how many ms a CreateTime timestamp may be before or after the broker's time; 2**63 - 1 for
+    no limit. `compression_type`: the codec to which the broker recompresses batches; "producer" keeps the codec of the producer. `compression_level`:
+    the level at which the broker compresses with this codec; None for the codec's default level (KIP-390).
     """
 
     max_message_bytes: int = 1048588
@@ -79,7 +79,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Return whether each record must be checked: its key if the topic is compacted, its timestamp if the topic limits timestamps."""
+        """Return whether each record must be checked: its key in a compacted topic, its timestamp in a topic that limits CreateTime timestamps."""
         if self.compact:
             return True
         return (

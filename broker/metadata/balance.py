@@ -21,8 +21,8 @@ def is_imbalanced(state: PartitionState) -> bool:
 class LeaderBalance:
     """Elects preferred replicas at regular intervals, while a partition has another leader although its preferred replica is in sync.
 
-    A check that finds no such partition schedules no further check; `image_changed` schedules the next one. enabled, interval_ms: functions that
-    return the current values of `auto.leader.rebalance.enable` and `leader.imbalance.check.interval.seconds`, the interval in ms.
+    A check that finds no such partition schedules no further check; `image_changed` schedules the next one. enabled: a function that returns the
+    current value of `auto.leader.rebalance.enable`. interval_ms: a function that returns `leader.imbalance.check.interval.seconds` in ms.
     """
 
     def __init__(

@@ -106,8 +106,8 @@ class Features:
     def _check_metadata(self, update: FeatureUpdate, current: int) -> None:
         """Raise KafkaError if an update of `metadata.version` requests a level that is too low.
 
-        A level is too low if metadata could be lost: if an item of METADATA_CHANGES is above the requested level, but not above `current`, the level
-        before the update. Before Kafka 4.0, any level below LOWEST_METADATA_VERSION is also too low.
+        current: the level before the update. A level is too low if metadata could be lost: if an item of METADATA_CHANGES is above the requested
+        level, but not above `current`. Before Kafka 4.0, any level below LOWEST_METADATA_VERSION is also too low.
         """
         if update.level < LOWEST_METADATA_VERSION and not is_release_4(self.release):
             reason = "Unable to set a metadata.version less than 3.3-IV0"

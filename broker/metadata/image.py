@@ -69,7 +69,7 @@ class Topic:
 class BrokerState:
     """One broker in the metadata. listeners: maps listener names to the advertised (host, port).
 
-    registered: False after the broker was unregistered, until it starts again. Such a broker is not alive.
+    alive: False while the broker is fenced. registered: False after the broker was unregistered, until it starts again. Such a broker is not alive.
     """
 
     broker_id: int

@@ -35,7 +35,7 @@ class ScramCredential:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A SCRAM credential that a request deletes."""
+    """A SCRAM credential that a request deletes. mechanism: the number of the mechanism, such as 1 for SCRAM-SHA-256."""
 
     user: str
     mechanism: int
@@ -43,7 +43,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Upsertion:
-    """A SCRAM credential that a request creates or replaces."""
+    """A SCRAM credential that a request creates or replaces. mechanism: the number of the mechanism, such as 1 for SCRAM-SHA-256."""
 
     user: str
     mechanism: int
