@@ -70,9 +70,8 @@ class ArrayType(LengthPrefixed):
     def item_weight(self) -> int:
         """Return how many bytes of memory the decoder counts for each item against the memory limit of the message.
 
-        The decoder counts the items of an array before it decodes them. Each item may take further memory that is not counted: `memory.FREE` bytes
-        for each byte of its encoding. If an item contains an array, the items of this inner array are counted when the decoder reaches the inner
-        array.
+        The decoder counts them before it decodes the items. It does not count `memory.FREE` bytes of memory for each byte of an item's encoding,
+        which every item may take. If an item contains an array, the items of this inner array are counted when the decoder reaches the inner array.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

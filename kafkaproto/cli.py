@@ -138,7 +138,7 @@ def served_apis(release: str) -> dict[int, tuple[int, int]]:
 def with_extra(command: str, arguments: list[str]) -> int:
     """Run a command that needs an extra, which is an optional group of packages, and return the exit status.
 
-    If packages are missing, print how to install them, and return MISSING_EXTRA. The command's help needs no extra.
+    If packages are missing, print how to install them, and return 3 (`MISSING_EXTRA`). The command's help needs no extra.
     """
     extra, module, options = COMMANDS_OF_EXTRAS[command]
     if not {*HELP}.isdisjoint(arguments):

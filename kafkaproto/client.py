@@ -178,9 +178,9 @@ class Client:
     def send(self, request: Any, version: int | None = None) -> bytes:
         """Encode the next request, register that its response is pending, and return the frame. The caller writes the frame to its socket.
 
-        version: None for the highest version that both sides support. A Produce request with acks=0 expects no response, so it is not registered.
-        Raises EncodeError if a value of the request cannot be encoded, and UnsupportedVersion if the request has no such version, or client and
-        broker have no version in common.
+        version: that of the request; None for the highest version that both sides support. A Produce request with acks=0 expects no response, so it
+        is not registered. Raises EncodeError if a value of the request cannot be encoded, and UnsupportedVersion if the request has no such version,
+        or client and broker have no version in common.
         """
         key = key_of(request)
         if version is None:

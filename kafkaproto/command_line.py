@@ -229,9 +229,10 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _layout(options: argparse.Namespace) -> Message[Any]:
-    """Return the wire layout (fields and wire types) of the message or other data that the options `--api` or `--data` name.
+    """Return the wire layout (fields and wire types) of the message that `--api` selects, or of the other format that `--data` selects.
 
-    Raises CommandError if the name is unknown, the version is missing, or options contradict each other; UnsupportedVersion for an unknown version.
+    Other formats are those of keys and values of records, and of bytes fields in messages. Raises CommandError if the name is unknown, the version is
+    missing, or options contradict each other; UnsupportedVersion for an unknown version.
     """
     if options.version is None:
         api_or_structure = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
@@ -249,8 +250,9 @@ def _layout(options: argparse.Namespace) -> Message[Any]:
 def show(options: argparse.Namespace) -> Iterator[str]:
     """Yield lines with the fields and wire types of an API's request and response in one version.
 
-    `options.api` may also name data inside messages or records, such as ConsumerProtocolSubscription: the lines are then about this data. Without the
-    option --layout, the source text of the generated decoder and encoder follows the fields of each message.
+    `options.api` may also name the format of a record's key or value, or of a bytes field in messages, such as ConsumerProtocolSubscription. The
+    lines are then about this format. Without the option --layout, each list of fields is followed by the source text of the generated decoder and
+    encoder.
     """
     if is_data(options.api):
         name, layout = find_data(options.api, options.version)
@@ -306,7 +308,8 @@ def apis(options: argparse.Namespace) -> Iterator[str]:
 
     Columns: key, name, lowest and highest version, first flexible version. Without options, the versions are those of this package. With --release,
     they are those of a release of Kafka, and one more column has the versions that this project's broker serves when it emulates the release. With
-    --data, the table lists the data inside messages and records instead of the APIs.
+    --data, the table lists no APIs but the other formats: those of keys and values of records (for example in `__consumer_offsets`), and of bytes
+    fields in messages, such as a consumer's subscription in JoinGroup.
     """
     if options.data:
         yield from data_names(options.release)
@@ -345,11 +348,11 @@ def _range(versions: tuple[int, int]) -> str:
 
 
 def data_names(release: str | None) -> Iterator[str]:
-    """Yield the lines of a table of the data inside messages and records, such as ConsumerProtocolSubscription.
+    """Yield the lines of a table of the formats of keys and values of records, and of bytes fields in messages.
 
-    Columns: the name of the data, its versions and, if the data is the key of a coordinator's record, the topic of this record. The version of such
-    a key is the int16 that precedes the key. release: the value of the option --release, None if the option is not given. Raises CommandError if
-    `release` is given, because --data and --release cannot be combined.
+    Columns: the name of the format, such as ConsumerProtocolSubscription, its versions and, if it is the format of the key of a coordinator's record,
+    the topic of this record. The version of such a key is the int16 that precedes the key. release: the value of the option --release, None if the
+    option is not given. Raises CommandError if `release` is given, because --data and --release cannot be combined.
     """
     if release:
         raise CommandError(

@@ -16,12 +16,12 @@ class Reading:
     """State of one message while it is decoded field by field.
 
     - room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`); infinite if no limit applies.
-    - skip: a function that skips the valid items at the start of an array, because that is faster than decoding them. Its arguments are ``(array
-      type, number of items, stream, this Reading)``. It moves the stream to the first invalid item, and returns the number of skipped items. None if
-      every item must be decoded.
-    - follow: a function that is called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the
-      bytes, so that programs can show these parts. A part that is not the value of a field, such as a count, a null marker or a tag, has the wire
-      type None; its value is a text or None. None to call nothing.
+    - skip: None if every item of an array must be decoded. Otherwise a function that skips the valid items at the start of an array, because that is
+      faster than decoding them. Its arguments are ``(array type, number of items, stream, this Reading)``. It moves the stream to the first invalid
+      item, and returns the number of skipped items.
+    - follow: None, or a function that is called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of
+      the bytes, so that programs can show these parts. For a part that is not the value of a field, such as a count, a null marker or a tag, the wire
+      type is None, and the value is a text or None.
     """
 
     __slots__ = ("follow", "room", "skip")

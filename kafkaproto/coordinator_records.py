@@ -56,9 +56,9 @@ def write_value(value: Whole, version: int) -> bytes:
 
 
 def data_class(name: str) -> type[Whole]:
-    """Return the class with this name in `kafkaproto.data`, such as ``OffsetCommitKey``. Raises KeyError for a name that is not in `DATA`.
+    """Return the class with this name in `kafkaproto.data`, such as ``OffsetCommitKey``. Raises KeyError for an unknown name.
 
-    These classes describe keys and values of records, and data that messages contain as bytes.
+    Each class describes a record's key or value, or the content of a bytes field in messages.
     """
     cls: type[Whole] = getattr(import_module(f"kafkaproto.data.{DATA[name].module}"), name)
     return cls

@@ -57,7 +57,8 @@ class EncodeError(ProtocolError):
 class UnsupportedVersion(ProtocolError):
     """Raised for an API key, or a version of an API, that the codec has no message for.
 
-    ``api_version`` is None if the key is unknown. ``api_key`` is None if the message was looked up by its class.
+    ``api_key`` and ``api_version`` are the key and the version that were looked up. The version is None if the key is unknown. The key is None if the
+    message was looked up by its class.
     """
 
     def __init__(self, api_key: int | None, api_version: int | None = None, known: str = "", name: str = "") -> None:

@@ -88,9 +88,10 @@ class FlatCode:
         return name
 
     def fixed(self, fmt: str, item: str) -> None:
-        """Add code for one value: a decoder assigns the value to the variable ``item``, an encoder writes the value of the expression ``item``.
+        """Add code for one value: a decoder stores it in the variable ``item``, an encoder writes the value of the expression ``item``.
 
-        This method only collects the value. `line` or `text` later adds one call of `struct` for all collected values. fmt: the `struct` format.
+        The code is added later, by `line` or `text`: one call of `struct` for all values that this method has collected. fmt: the `struct` format of
+        the value.
         """
         self._run.append((fmt, item))
 
@@ -346,7 +347,7 @@ SIGNED_BYTES = (*range(128), *range(-128, 0))
 def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
     """Return a tuple of functions, one for each length of a short array: function N is the ``unpack_from`` that decodes N numbers.
 
-    fmt: the `struct` format of one number. The highest N is `SHORT_ARRAY`.
+    fmt: the `struct` format of one number. The highest N is `SHORT_ARRAY` (16).
     """
     return tuple(unpacker(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
 
@@ -374,7 +375,7 @@ def rows_unpacker(fmt: str) -> Callable[[Buffer], Iterator[tuple[Any, ...]]]:
 def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
     """Return a tuple of functions, one for each length of a short array: function N is the ``pack`` that encodes N numbers.
 
-    fmt: the `struct` format of one number. The highest N is `SHORT_ARRAY`.
+    fmt: the `struct` format of one number. The highest N is `SHORT_ARRAY` (16).
     """
     return tuple(packer(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
 

@@ -1,6 +1,7 @@
 """Helpers of the codec's commands: find definitions by name, and read input files. This module does not depend on the broker.
 
-A definition describes the messages of an API, or data inside messages or records, such as ConsumerProtocolAssignment.
+A definition describes the messages of an API, the key or value of a record, or the content of a bytes field in a message, such as
+ConsumerProtocolAssignment in a SyncGroup request.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class CommandError(ValueError):
 
 
 RECORD_BATCH = "RecordBatch"
-"""The name that selects record batches and message sets in the option `--data` of the commands. They have no schema and are not in `DATA`."""
+"""The name that selects record batches and message sets in the option `--data` of the commands. The codec has no schema for them."""
 
 
 def find(api: str, version: int) -> Codec:
@@ -43,18 +44,20 @@ def find_key(api: str) -> int:
 
 
 def find_data(name: str, version: int) -> tuple[str, Message[Any]]:
-    """Return the exact name of a kind of data inside messages or records, and the wire layout of one of its versions.
+    """Return (exact name, wire layout of one version) of a record's key or value, or of the content of a bytes field in messages.
 
-    name: the name as the user wrote it. Raises CommandError for an unknown name, and UnsupportedVersion for an unknown version.
+    name: the name as the user wrote it, such as "offset-commit-key" for OffsetCommitKey. Raises CommandError for an unknown name, and
+    UnsupportedVersion for an unknown version.
     """
     known = find_data_name(name)
     return known, data_class(known).layout(version)
 
 
 def find_data_name(name: str) -> str:
-    """Return the exact name of data inside messages or records. name: as the user wrote it, in any case and with or without hyphens.
+    """Return the exact name of a record's key or value, or of the content of a bytes field in messages, such as "OffsetCommitKey".
 
-    Raises CommandError for an unknown name, with the most similar name, and for record batches, which have no schema.
+    name: as the user wrote it, in any case and with or without hyphens. Raises CommandError for an unknown name, with the most similar name, and for
+    record batches, which have no schema.
     """
     for info in DATA.values():
         if plain(name) == info.name.lower():
@@ -68,7 +71,10 @@ def find_data_name(name: str) -> str:
 
 
 def is_data(name: str) -> bool:
-    """Return whether `name` names a kind of data inside messages or records. Case, hyphens, underscores and spaces do not matter."""
+    """Return whether `name` names a record's key or value, or the content of a bytes field in messages, such as "OffsetCommitKey".
+
+    Case, hyphens, underscores and spaces do not matter.
+    """
     return plain(name) in {known.lower() for known in DATA}
 
 

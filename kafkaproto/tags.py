@@ -41,7 +41,7 @@ class Tags(WireType):
         self.reserved = reserved
 
     def parse_values(self, stream: BinaryIO, context: Any, path: str) -> dict[str, Any]:
-        """Decode a tag section. Returns a dict of field names to values, with the unknown tags under `UNKNOWN_TAGS`.
+        """Decode a tag section. Returns a dict of field names to values, and the unknown tags under the key `UNKNOWN_TAGS`.
 
         context: the state (`Reading`) of the message. path: the path of the struct, for errors. stream: positioned at the start of the tag section.
         """

@@ -31,8 +31,9 @@ class Count(NamedTuple):
 class Run(NamedTuple):
     """The result of a script that ran under callgrind.
 
-    stdout: the output of the script. parts: maps (process id, part number) to a number of executed instructions. Part 1 lasts from the start of the
-    process to the first call of `getpriority`, and each further part until the next call. why: last line of stderr if the script failed, else "".
+    stdout: the output of the script. parts: maps (process id, part number) to the number of instructions that the process executed in this part. Part
+    1 lasts from the start of the process to the first call of `getpriority`, and each further part until the next call. why: last line of stderr if
+    the script failed, else "".
     """
 
     stdout: str

@@ -176,9 +176,9 @@ def api_versions() -> ApiVersionsResponse:
 
 
 A_THOUSAND_STRUCTS, WITH_RECORDS, SMALL = 0.5, 1.0, None
-"""The minimum ratio of kio's decoding time to this codec's, for three kinds of messages; None for no minimum.
+"""Minimum ratios of kio's decoding time to this codec's: for messages with many structs, messages with records, and small messages.
 
-The three values are for messages with a thousand structs or more, for messages with records, and for small messages.
+Many structs are a thousand or more. None stands for no minimum.
 """
 MIN_ENCODE_RATIO = 2.0
 """The benchmark's requirement for encoding a message: kio's time divided by this codec's time must be at least this number."""

@@ -59,7 +59,7 @@ class Foreign(WallClock):
     """A cluster under test that the conformance suite did not start. Only the addresses of its brokers are known."""
 
     takes_settings = True
-    """Whether the brokers can be started with settings. If False, tests whose profile (file of settings) is not "default" are skipped."""
+    """Whether the brokers have settings. If False, as for kfake, tests whose profile (file of settings) is not "default" are skipped."""
 
     def __init__(self, bootstrap: list[tuple[str, int]], semantics: str, name: str = "foreign") -> None:
         super().__init__()
@@ -167,8 +167,9 @@ class NoCluster(Exception):
 def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[str, int]]:
     """Look up all brokers of a cluster with a Metadata request, and return their addresses ordered by broker id.
 
-    addresses: bootstrap addresses, of which at least one must respond. semantics: the value of the option `--semantics`, which is passed to
-    `Foreign` and does not change the result. Raises NoCluster, with the reason, if no address responds with a list of brokers.
+    addresses: bootstrap addresses, of which at least one must respond. semantics: the value of the option `--semantics`: whether to expect the
+    behaviour of Kafka's design documents ("kip") or of its code ("kafka"), or to find out ("auto"). It does not change the result. Raises NoCluster,
+    with the reason, if no address responds with a list of brokers.
     """
     reasons = []
     for host, port in addresses:
@@ -186,7 +187,8 @@ def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[s
 def metadata_of(address: tuple[str, int], semantics: str) -> Any:
     """Return the Metadata response of the broker at an address. Raises NoCluster if there is no response.
 
-    semantics: the value of the option `--semantics`, which is passed to `Foreign` and does not change the result.
+    semantics: the value of the option `--semantics`: whether to expect the behaviour of Kafka's design documents ("kip") or of its code ("kafka"), or
+    to find out ("auto"). It does not change the result.
     """
     place = f"{address[0]}:{address[1]}"
     try:
@@ -201,7 +203,8 @@ def metadata_of(address: tuple[str, int], semantics: str) -> Any:
 def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
     """Check that every broker responds at its advertised address. Raises NoCluster if a broker does not respond.
 
-    semantics: the value of the option `--semantics`, which is passed to `Foreign` and does not change the result.
+    semantics: the value of the option `--semantics`: whether to expect the behaviour of Kafka's design documents ("kip") or of its code ("kafka"), or
+    to find out ("auto"). It does not change the result.
     """
     for host, port in brokers:
         try:
@@ -215,8 +218,8 @@ def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
 def check(subject: Foreign, profile: str, needs: Needs) -> None:
     """Skip the current test if the cluster does not meet all requirements of the test. The reason names those that are not met.
 
-    profile: the settings profile (a file of broker settings) that the test's module requires. If `subject.takes_settings` is False, `needs` is
-    ignored, and the test is skipped unless the profile is "default".
+    profile: the settings profile (a file of broker settings) that the test's module requires. If `subject.takes_settings` is False, the brokers have
+    no settings: `needs` is then ignored, and the test is skipped unless the profile is "default".
     """
     if subject.takes_settings:
         if lacks := missing(subject, needs):

@@ -249,7 +249,7 @@ class Client:
         return self.subject.ask(self.connection, request, version)
 
     def is_parked(self) -> bool:
-        """Wait up to `PARKED_MS` for the client's response, and return whether none arrived. A response that does arrive is discarded."""
+        """Wait up to 150 ms (`PARKED_MS`) for the client's response, and return whether none arrived. A response that does arrive is discarded."""
         return self.subject.answer_or_none(self.connection, PARKED_MS) is None
 
     # ---- join and sync ----------------------------------------------------------------------------------------------------------

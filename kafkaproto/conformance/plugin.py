@@ -52,7 +52,7 @@ class Hooks:
 
     @pytest.hookspec(firstresult=True)
     def pytest_conformance_kinds(self, config: pytest.Config) -> Sequence[Kind] | None:
-        """Return the kinds of clusters that the tests run on if the command line names no address; None to leave this to others.
+        """Return the kinds of clusters that the tests run on if the command line names no address; None to choose none.
 
         A test suite that starts clusters by itself implements this hook. If several implementations exist, the first result that is not None counts.
         """

@@ -363,9 +363,10 @@ def end_of_epoch(
 def alter_quotas(
     subject: Subject, *changes: tuple[Entity, Mapping[str, float | None]], validate_only: bool = False
 ) -> list[Any]:
-    """Change quotas, and return the entries of the response. changes: (entity, dict of quota names to values); the value None removes a quota.
+    """Change quotas, and return the entries of the response.
 
-    validate_only: whether the broker only checks the changes.
+    changes: (entity, dict of quota names to values); the value None removes a quota. An entity maps "user", "client-id" or "ip" to a name, or to None
+    for the default entity. validate_only: whether the broker only checks the changes.
     """
     entries = [
         AlterClientQuotasRequestEntryData(
@@ -381,7 +382,7 @@ def alter_quotas(
 def limited(subject: Subject, *changes: tuple[Entity, dict[str, float]]) -> Iterator[None]:
     """Return a context in which client quotas are set. At the end of the context, the quotas are removed.
 
-    changes: (entity, dict of quota names to values) of each entity.
+    changes: (entity, dict of quota names to values). An entity maps "user", "client-id" or "ip" to a name, or to None for the default entity.
     """
     for result in alter_quotas(subject, *changes):
         assert result.error_code == 0, result

@@ -27,9 +27,9 @@ VERSION, WITHIN_MS = 1, 10_000
 
 
 def semantics_of(subject: Subject) -> str:
-    """Return KIP if the cluster follows Kafka's design documents where they differ from Kafka's code, and KAFKA if it follows the code.
+    """Return "kip" if the cluster follows Kafka's design documents where they differ from Kafka's code, "kafka" if it follows the code.
 
-    The result is KIP if the cluster accepts a list of throttled replicas in the form of KIP-73 and rejects an invalid one; otherwise it is KAFKA.
+    The result is "kip" if the cluster accepts a list of throttled replicas in the form of KIP-73 and rejects an invalid one; otherwise it is "kafka".
     Changes nothing in the cluster.
     """
     with suppress(OSError, Closed, ProtocolError, AssertionError, pytest.skip.Exception):

@@ -1,8 +1,8 @@
 """Tests of empty consumer groups that Kafka removes from the coordinator's memory because of a rejected JoinGroup (GN-63).
 
 Some requests then no longer find the group and its committed offsets. Other requests, such as ListGroups, find both until the next record in the
-group's partition of the offsets topic is replicated. A broker with the setting `semantics=kip` keeps the group, because a rejected request must not
-hide committed offsets.
+group's partition of the offsets topic is replicated. A broker with the setting `semantics=kip`, which makes it follow the KIPs instead of Kafka's
+code, keeps the group, because a rejected request must not hide committed offsets.
 """
 
 from __future__ import annotations

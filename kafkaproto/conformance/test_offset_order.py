@@ -33,7 +33,7 @@ def by_topic(partitions: list[tuple[str, int]]) -> Requested:
 
 
 def fetch_request(group: Group, topics: Requested | None) -> OffsetFetchRequest:
-    """Return an OffsetFetch request of a version before 8. topics: None for all topics."""
+    """Return an OffsetFetch request of a version before 8. topics: the topics with their partitions; None for all topics."""
     return OffsetFetchRequest(group.id, None if topics is None else [OffsetFetchRequestTopic(*t) for t in topics])
 
 

@@ -28,7 +28,7 @@ HOUR_MS = 3_600_000
 def write(topic: Topic, data: bytes, version: int = LATEST, connection: Connection | None = None, **more: Any) -> Any:
     """Send a Produce request for one partition and return the partition's response.
 
-    connection: None for a new connection to the leader of partition 0. more: further arguments of `wire.produce`.
+    connection: the connection to use; None for a new one to the leader of partition 0. more: further arguments of `wire.produce`.
     """
     requested = produce(topic.name, data, **more)
     return produced(topic.subject.ask(connection or topic.connect(), requested, version))

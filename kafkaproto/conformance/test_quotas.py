@@ -27,7 +27,7 @@ USER, CLIENT = "user", "client-id"
 ANONYMOUS = "ANONYMOUS"
 """The user of every client on a listener without authentication."""
 ROUNDED_MS = 2
-"""Client and broker each round a time to whole milliseconds."""
+"""The tolerance in ms for rounding: client and broker each round a time to whole milliseconds."""
 BEFORE_4 = pytest.mark.releases(before="4.0")
 """Marks a test or parameter for releases before Kafka 4, which does not serve Produce versions before 3 (KIP-896)."""
 
@@ -106,10 +106,10 @@ def test_throttle_time_is_the_bytes_beyond_10_seconds_of_quota_divided_by_the_qu
 
 
 class Step(NamedTuple):
-    """One request of a scenario. `at_ms` milliseconds after the start, the client with the name `who` in `BOUNDS` sends it.
+    """One request of a scenario: the client `who` sends it `at_ms` milliseconds after the start.
 
-    request_bytes: the size of the request. exact_ms: the expected throttle time in ms on a clock that the test advances; on the wall clock, it may
-    differ.
+    who: the name of the client, whose quota is in `BOUNDS`. request_bytes: the size of the request. exact_ms: the expected throttle time in ms on a
+    clock that the test advances; on the wall clock, it may differ.
     """
 
     at_ms: int

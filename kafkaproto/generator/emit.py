@@ -122,15 +122,15 @@ DATA_TEXTS = {
     "SnapshotHeaderRecord": "Value of the first control record in a snapshot of a KRaft quorum's log (KIP-630)",
     "VotersRecord": "Value of the control record that lists the voters of a KRaft quorum (KIP-853)",
 }
-"""Maps the name of data in messages or records to the start of its class's docstring. `data_text` makes the start for coordinators' records."""
+"""Maps names of definitions without an API key, except of coordinators' records (`data_text`), to the start of their class's docstring."""
 
 
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
     """Return the docstring of a struct's class.
 
-    For a whole message, the docstring states the versions and the API key. For data inside messages or records, which has no API key, it states what
-    the data is, such as the key of a record. For any other struct, it states the fields that have this struct as their type. names: maps struct names
-    to class names.
+    For a whole message, the docstring states the versions and the API key. For a definition without an API key, it states what the class describes,
+    such as the key of a record. For any other struct, it states the fields that have this struct as their type. names: maps struct names to class
+    names.
     """
     if struct.name == message.name:
         if message.kind == "header":

@@ -29,16 +29,17 @@ DATA_JARS = {
     "kafka-transaction-coordinator": "__transaction_state",
     "kafka-share-coordinator": "__share_group_state",
 }
-"""The jars of Kafka that define data inside messages and records. They are read from the newer of the two releases given to `refresh`.
+"""The jars of Kafka that define keys and values of records, and contents of bytes fields in messages, such as ConsumerProtocolSubscription.
 
-Maps the name of a jar to the topic whose records its definitions describe; "" for no topic.
+Maps the name of a jar to the topic whose records its definitions describe; "" for no topic. Of the two releases given to `refresh`, the jars of the
+newer one are read.
 """
 
 OLDER_DATA = {"OffsetCommitKey": "kafka-group-coordinator"}
-"""The data whose definition is taken from the older of the two Kafka releases given to `refresh`, such as 3.9.1 and 4.2.0.
+"""The definitions that are taken from the older of the two Kafka releases given to `refresh`, such as 3.9.1 and 4.2.0.
 
-Maps the name of the data to the name of the jar with the definition. The older release has one definition for all versions of this data; the newer
-release has two, under different names.
+Maps the name of a definition to the name of the jar that contains it. The older release has one definition for all versions of this key of a record;
+the newer release has two, under different names.
 """
 
 MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions")
@@ -71,10 +72,10 @@ public class ListErrors {
 
 DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
-"""Matches the names of definitions that the generator does not take from a jar as data: requests, responses, headers and `Legacy...`.
+"""Matches the names of definitions in a jar that are not written to ``schemas/data``: requests, responses, headers and `Legacy...`.
 
-Some releases of Kafka, such as 4.2, define the first versions of some data separately, under a name that starts with "Legacy". The generator takes
-the definition with all versions from an earlier release instead (`OLDER_DATA`).
+Some releases of Kafka, such as 4.2, define the first versions of a record's key separately, under a name that starts with "Legacy". The generator
+takes the definition with all versions from an earlier release instead (`OLDER_DATA`).
 """
 BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
 """Matches the JSON text of a request's definition if "broker" is in its "listeners". A request only for ZooKeeper brokers has "zkBroker"."""
@@ -128,10 +129,11 @@ def served(jar: Path) -> dict[str, Json]:
 
 
 def data(older: Path, newer: Path) -> dict[str, Json]:
-    """Return the definitions of data inside messages and records, for ``schemas/data``, by name, each reduced to its facts (see `facts`).
+    """Return the definitions for ``schemas/data``, by name, each reduced to its facts (see `facts`).
 
-    older, newer: the folders with the jars of two Kafka releases. A definition of the key of a coordinator's record gets two additional facts: the
-    name of the topic with these records, and the name of the definition of the record's value.
+    They describe keys and values of records, and contents of bytes fields in messages. older, newer: the folders with the jars of two Kafka releases.
+    A definition of the key of a coordinator's record gets two additional facts: the name of the topic with these records, and the name of the
+    definition of the record's value.
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
     texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}

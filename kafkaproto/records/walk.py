@@ -59,7 +59,7 @@ class Shape(NamedTuple):
 
 @lru_cache(1024)
 def _cutters(at: int, size: int, stride: int) -> tuple[Struct, Struct]:
-    """Return two `struct.Struct` objects that extract a field: from one record, and from `_AT_ONCE` consecutive records.
+    """Return two `struct.Struct` objects that extract a field: from one record, and from `_AT_ONCE` (64) consecutive records.
 
     at, size: the position of the field, counted from the first byte of its record, and its size, both in bytes. stride: the size in bytes of a
     record.
@@ -367,9 +367,9 @@ def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None
 
 
 def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
-    """Return how many consecutive records, from the one at index ``pos`` on, have the same shape as the record at index ``model``.
+    """Return how many consecutive records, from the one that begins at byte ``pos``, have the same shape as the one at byte ``model``.
 
-    b: the decompressed records. shape: the shape of the record at ``model``. most: the maximum to return.
+    b: the decompressed records. shape: the shape (positions of the fields) of the record that begins at ``model``. most: the maximum to return.
     """
     stride = shape.stride
     alike = min(most, (len(b) - pos) // stride)

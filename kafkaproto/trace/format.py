@@ -118,8 +118,8 @@ class Positions(NamedTuple):
 class State(NamedTuple):
     """A state entry: the current offsets of one or more logs of a broker.
 
-    At the start of a recording, it has all logs of the broker that are not empty. Later, a log gets an item whenever its high watermark, last stable
-    offset or log start offset has moved. seq: number of the entry. clock_ms: the broker's clock. at_ns: the monotonic clock.
+    When a recording starts, the recorder writes an entry with all logs of the broker that are not empty. Later, an entry has the logs whose high
+    watermark, last stable offset or log start offset has moved. seq: number of the entry. clock_ms: the broker's clock. at_ns: the monotonic clock.
     """
 
     seq: int

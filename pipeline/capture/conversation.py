@@ -40,10 +40,10 @@ _CORRELATION_ID = Struct(">i")
 class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
-    seq: sequence number of its trace entry. header: None for a SASL token, which has neither a header nor a trace entry (its seq is 0). cut: the part
-    of the request that the trace stores. frame: the request as captured. stretch: the number of gaps (missing or undecodable bytes of the client)
-    before this request. Two requests with the same number have no gap between them, so no request between them is missing. doubtful: True for a
-    Produce whose acks cannot be decoded, so that it is unknown whether the broker sends a response (it sends none for acks=0).
+    seq: sequence number of its trace entry. header: the decoded header; None for a SASL token, which has neither a header nor a trace entry (its seq
+    is 0). cut: the part of the request that the trace stores. frame: the request as captured. stretch: the number of gaps (missing or undecodable
+    bytes of the client) before this request. Two requests with the same number have no gap between them, so no request between them is missing.
+    doubtful: True for a Produce whose acks cannot be decoded, so that it is unknown whether the broker sends a response (it sends none for acks=0).
     """
 
     seq: int
@@ -74,10 +74,10 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The `stretch` (number of gaps before a request) of those requests that are paired with responses by their order.
+        """The `stretch` of the requests that are paired with responses by their order; None if responses may be missing.
 
-        If the oldest pending request has this `stretch`, the next response belongs to it; `_is_next` describes exceptions. If it has another
-        `stretch`, or if this attribute is None because responses may be missing, the next response is paired by its correlation id. The attribute
+        The `stretch` of a request is the number of gaps in the client's bytes before it. If the oldest pending request has this `stretch`, the next
+        response belongs to it, with exceptions that `_is_next` describes. Otherwise the next response is paired by its correlation id. This attribute
         then becomes the `stretch` of the request in that pair.
         """
         self.requests = Finder(self._request_begins, self._find_request)

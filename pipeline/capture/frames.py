@@ -196,8 +196,8 @@ class Cutter:
 def request_begins(data: bytes | bytearray | memoryview, at: int, after: int | None, client_id: str | None) -> bool:
     """Return True if the bytes from byte position `at` on look like a length prefix and a request header; False for fewer than 14 bytes.
 
-    after: correlation id of the last request. The correlation id in the header must be higher, by at most `MAX_CORRELATION_ID_STEP`. client_id: the
-    client id that the header must have. With None, any correlation id or any client id is accepted.
+    after: correlation id of the last request. The correlation id in the header must be higher, by at most `MAX_CORRELATION_ID_STEP` (about a
+    million). client_id: the client id that the header must have. With None, any correlation id or any client id is accepted.
     """
     if len(data) - at < _REQUEST_START.size:
         return False
@@ -236,8 +236,8 @@ def header_of(data: bytes) -> RequestHeader | None:
 def find_request(data: bytearray, after: int | None, client_id: str | None) -> int | None:
     """Return the byte position of the first request that can be decoded completely, or None.
 
-    after: correlation id of the last request. The correlation id of the found request must be higher, by at most `MAX_CORRELATION_ID_STEP`.
-    client_id: the client id that the request must have. With None, any correlation id or any client id is accepted.
+    after: correlation id of the last request. The correlation id of the found request must be higher, by at most `MAX_CORRELATION_ID_STEP` (about a
+    million). client_id: the client id that the request must have. With None, any correlation id or any client id is accepted.
     """
     for match in _LOOKS_LIKE_A_REQUEST.finditer(data):
         at = match.start()

@@ -156,7 +156,8 @@ def _filled(
 ) -> DataFrame:
     """Select the rows of one trace table, and fill in broker ids and missing topic names. Returns the rows as a DataFrame.
 
-    all_rows: rows of all trace tables. table: the table to select. brokers: (run, server address, broker id). topics: (run, topic id, topic name).
+    all_rows: rows of all trace tables. table: the table to select. brokers: (run, server address, broker id) of each broker. topics: (run, topic id,
+    topic name) of each topic.
     """
     from pyspark.sql import functions as F
 

@@ -195,10 +195,9 @@ def _milliseconds(event: ThrottleEvent) -> int:
 
 
 def _expected_writes() -> float:
-    """Return the number of seconds that the producer of step 4 of the demo should need under the quota `QUOTA`.
+    """Return the number of seconds that the producer of step 4 of the demo should need under its quota of 1 MB/s.
 
-    The producer sends `WRITTEN` requests of `WRITE_BYTES`, and after each request it waits for the throttle time that the broker's quota windows
-    give.
+    The producer sends 58 requests of 250,000 bytes, and after each request it waits for the throttle time that the broker's quota windows give.
     """
     rate, now_ms, throttle_ms = SampledRate(), 0, 0
     for _ in range(WRITTEN):
@@ -208,10 +207,10 @@ def _expected_writes() -> float:
 
 
 def _expected_reads() -> float:
-    """Return the number of seconds that the consumer of step 4 of the demo should need under the quota `QUOTA`.
+    """Return the number of seconds that the consumer of step 4 of the demo should need under its quota of 1 MB/s.
 
-    The consumer fetches `READ` records of `READ_BYTES`, one per request. A throttled fetch is empty, its bytes are not charged, and after the
-    throttle time the consumer repeats it (Q-13).
+    The consumer fetches 140 records of 100,000 bytes, one per request. A throttled fetch is empty, its bytes are not charged, and after the throttle
+    time the consumer repeats it (Q-13).
     """
     rate, now_ms, left = SampledRate(), 0, READ
     size = READ_BYTES + 2 * OVERHEAD_BYTES
@@ -226,9 +225,11 @@ def _expected_reads() -> float:
 
 
 def throttle_mismatches(responses: Sequence[MeasuredResponse], event_bytes: int) -> list[MeasuredResponse]:
-    """Return the responses whose throttle time differs by more than `SLACK_MS` from the time that Kafka's quota windows give.
+    """Return the responses whose throttle time differs from the time that Kafka's quota windows give.
 
-    responses: the responses, with their times and throttle times. event_bytes: number of bytes that the quota charges for each request or response.
+    The time is computed as if the broker had charged the request at the time of the response, and 100 ms (`SLACK_MS`) earlier or later, because the
+    clocks of client and broker may differ. A throttle time counts as different if it is more than 100 ms below or above all three results. responses:
+    the responses, with their times and throttle times. event_bytes: number of bytes that the quota charges for each request or response.
     """
     rate = SampledRate()
     mismatches = []

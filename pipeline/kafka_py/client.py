@@ -88,8 +88,8 @@ class Client:
     def until_done(self, doing: str, attempt: Callable[[], T], timeout_ms: int | None = None) -> T:
         """Call `attempt`, and retry it while it raises Passing (a temporary failure) or OSError. Returns its result.
 
-        doing: beginning of the error text, such as "cannot list the topics". timeout_ms: None for `api_timeout_ms`. Raises TimeoutError when the time
-        is over. SSLCertVerificationError is not retried.
+        doing: beginning of the error text, such as "cannot list the topics". timeout_ms: how long to retry; None for `api_timeout_ms`. Raises
+        TimeoutError when the time is over. SSLCertVerificationError is not retried.
         """
         deadline = time.monotonic() + (self.settings.api_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         while True:
@@ -236,8 +236,8 @@ class Client:
     def offsets(self, timestamps: Mapping[Partition, int], read_committed: bool = False) -> Offsets:
         """Return the offsets of partitions from ListOffsets.
 
-        timestamps: maps each partition to EARLIEST, LATEST or a time in ms since the epoch. A partition gets the offset NO_OFFSET if all its
-        records are older than that time. read_committed: if True, LATEST means the last stable offset instead of the high watermark. Raises
+        timestamps: maps each partition to EARLIEST (-2), LATEST (-1) or a time in ms since the epoch. A partition gets the offset -1 (`NO_OFFSET`) if
+        all its records are older than that time. read_committed: if True, LATEST means the last stable offset instead of the high watermark. Raises
         KafkaError if a broker returns a lasting error, and TimeoutError if temporary failures last longer than `api_timeout_ms`.
         """
         offsets: Offsets = {}

@@ -91,7 +91,7 @@ class ClientSettings:
 class Bound:
     """The start or the end of a read, as the user's options give it. name: the option. Exactly one of the other fields is set.
 
-    everywhere: EARLIEST or LATEST for all partitions. offsets: maps partitions to offsets. timestamp: a time in ms since the epoch for all
+    everywhere: EARLIEST (-2) or LATEST (-1) for all partitions. offsets: maps partitions to offsets. timestamp: a time in ms since the epoch for all
     partitions. timestamps: maps partitions to such times.
     """
 
@@ -104,7 +104,11 @@ class Bound:
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """The settings of a read from Kafka. Exactly one of topics, pattern (for topic names) and assigned (partitions to read) is set."""
+    """The settings of a read from Kafka.
+
+    topics: names of the topics to read. pattern: a regular expression for these names. assigned: the partitions to read. Exactly one of these three
+    is set. start, end: where the read starts and ends, as the options give it.
+    """
 
     client: ClientSettings
     start: Bound
@@ -132,7 +136,7 @@ class SourceSettings:
 
 @dataclass(frozen=True)
 class SinkSettings:
-    """The settings of a write to Kafka. topic: the topic of all rows, None if a column names the topic of each row. acks: -1 or 1."""
+    """The settings of a write to Kafka. topic: the topic of all rows, None if a column names it. acks: -1 for all in-sync replicas, or 1."""
 
     client: ClientSettings
     topic: str | None = None
@@ -366,8 +370,8 @@ def _partitions_of(parsed: Any) -> tuple[Partition, ...]:
 def _bound(read: _Reader, names: tuple[str, ...], default: int) -> Bound:
     """Return the start or the end of a read, from the first of three options that the user gives, as Spark does.
 
-    names: the options with a time for all partitions, with a time for each partition, and with offsets, in this order. default: EARLIEST or LATEST,
-    used if none of the three is given.
+    names: the options with a time for all partitions, with a time for each partition, and with offsets, in this order. default: EARLIEST (-2) or
+    LATEST (-1), used if none of the three is given.
     """
     timestamp, by_timestamp, offsets = names
     if read.text(timestamp) is not None:

@@ -21,8 +21,8 @@ _SYMBOLS = (EARLIEST, LATEST)
 class Beginning(NamedTuple):
     """The offsets at which a query starts.
 
-    late: the partitions whose start is their latest offset at the time of the lookup. If the start is looked up again, as after a restart, new
-    records may have made these offsets larger.
+    offsets: maps each partition to its offset. late: the partitions that start at their latest offset. If their offsets are looked up again, as after
+    a restart, they may be larger, because new records have arrived.
     """
 
     offsets: Offsets

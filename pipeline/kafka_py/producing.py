@@ -59,11 +59,11 @@ class Producer:
     def send(self, topic: str, partition: int | None, record: NewRecord) -> None:
         """Add a record to a batch, and send the batch if it is full.
 
-        partition: None to choose it by the hash of the key. Without a key, the partition is random, and stays the same until a batch of the topic is
-        sent.
+        partition: the number of the partition; None to choose it by the hash of the key. Without a key, the partition is random, and stays the same
+        until a batch of the topic is sent.
 
-        Raises OptionError for a record that is too large, ValueError for a partition that does not exist, KafkaError if a broker rejects a batch,
-        and TimeoutError if temporary failures last too long.
+        Raises OptionError for a record that is too large, ValueError for a partition that does not exist, KafkaError if a broker rejects a batch, and
+        TimeoutError if temporary failures last too long.
         """
         count = self._counts.get(topic) or self._look_up(topic)
         if partition is None:

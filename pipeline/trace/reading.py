@@ -26,11 +26,11 @@ from kafkaproto.trace.reading import Trace
 ROWS_PER_BATCH = 4096
 ENTRIES_PER_NOTE = 20_000
 NOTICES = "notices"
-"""The name with which `batches` yields messages for the user about files (`Notice`), in place of the name of a table. No table has this name."""
+"""The name in the pair (name, rows) from `batches` whose rows are messages for the user about files (`Notice`). No table has this name."""
 PLACE = "place"
-"""The name with which `batches` yields the position up to which it has read the recording, in place of the name of a table. No table has this name.
+"""The name in the last pair (name, rows) from `batches`, which has the position up to which the recording was read. No table has this name.
 
-The position comes last, in one row, as JSON (`Place`). It is left out if a later job cannot continue from the position.
+The pair has one row, with the position as JSON (`Place`). `batches` omits the pair if a later job cannot continue from the position.
 """
 
 _TYPES = {

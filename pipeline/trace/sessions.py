@@ -49,9 +49,10 @@ class Step(NamedTuple):
 class _Session:
     """State of one fetch session.
 
-    epoch: the session epoch that the next fetch must have. reported: maps a partition to the high watermark that the client received last in this
-    session, -1 after an error. due_since_ns: maps each partition whose high watermark has risen above `reported` to the time of the first fetch
-    response outside this session that had a higher value. A fetch of this session that the broker handles after this time must return the partition.
+    epoch: the session epoch that the next fetch must have. connection: the connection of the last fetch. requested: the partitions in the session.
+    reported: maps a partition to the high watermark that the client received last in this session, -1 after an error. due_since_ns: has the
+    partitions for which a later response outside this session contained a higher high watermark than `reported`. It maps each to the time of the
+    first of these responses. A fetch of this session that the broker handles after this time must return the partition.
     """
 
     __slots__ = ("connection", "due_since_ns", "epoch", "reported", "requested")
@@ -217,9 +218,9 @@ class Sessions:
     ) -> None:
         """Store the high watermarks in a fetch response, for its session and for the other sessions of the broker.
 
-        If another session has last returned a lower high watermark of a partition, its next response must contain the partition. The `due_since_ns`
-        of that session then gets the time of this response for the partition, unless an earlier time is already stored. response_partitions: maps
-        the partitions in the response to their data.
+        If the client of another session last received a lower high watermark of a partition there, the next response of that session must contain the
+        partition. That session's `due_since_ns` then gets the time of this response for the partition, unless it has an earlier time.
+        response_partitions: maps the partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

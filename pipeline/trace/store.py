@@ -21,14 +21,15 @@ from typing import Any
 
 MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_lock"
 PLACES, PLACE_FILE = "_places", "place.json"
-"""The folder `PLACES` has a subfolder for each run (recording). Each subfolder has a file `PLACE_FILE`.
+"""The names of the folder with saved positions, and of the file in each of its subfolders. There is a subfolder for each run (recording).
 
 The file stores the position in the recorded files up to which the Parquet tables contain the run.
 """
 PLACE = "place"
-"""A key in the entry of a run (recording) in the manifest. Its value is the SHA-256 digest of the run's file `PLACE_FILE`.
+"""The key of a digest in the manifest, the file that describes the Parquet tables. The manifest has an entry for each run (recording).
 
-The manifest is the file that describes the Parquet tables, and `PLACE_FILE` stores the position up to which the tables contain the run.
+In the entry of a run, the value of this key is the SHA-256 digest of the file `PLACE_FILE`. That file stores the position up to which the tables
+contain the run.
 """
 ADDED = "_added"
 """The folder for new rows that are added to the old rows of their run (recording) instead of replacing them.

@@ -20,7 +20,7 @@ Timers count whole milliseconds, and may use another clock than the one that mea
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: the value of the column `step` for incremental fetches. `not_early` joins each fetch to partitions in responses by connection and `step`.
+"""SQL: the `step` of incremental fetches. The column `step` joins fetches to partitions in responses of their connection (`not_early`).
 
 - The `step` of a full fetch is its sequence number, so the fetch is joined only to the partitions in its own response.
 - The `step` of an incremental fetch (KIP-227) is this value, so the fetch is joined to the partitions in all responses of the connection. This is
@@ -119,7 +119,7 @@ def not_early(tables: Tables) -> DataFrame:
     - A fetch beyond the high watermark or last stable offset is no fault, because brokers respond to it at once. Its response shows these offsets. In
       a fetch session, any response of the connection may show them.
 
-    The wait is measured with the broker's clock if the trace contains it. A wait that is too short by at most 5 ms (`EARLY_MS`) is no fault.
+    The wait is measured with the broker's clock if the trace contains it. A wait that is too short by at most 5 ms (`EARLY_MS`) is no fault. Columns:
 
     - run (the recording), seq (of the fetch), client_id, min_bytes, max_bytes, max_wait_ms: the fetch.
     - waited_ms: the wait. records_bytes: size of the records in the response.

@@ -147,8 +147,8 @@ def ordered_offsets(tables: Tables) -> DataFrame:
     """Check the order of the offsets of a log, in responses and in recorded changes: log start, last stable offset, high watermark, log end.
 
     Returns one row per partition of a response and per recorded change of a replica. The log end of a leader is always compared. The log end of a
-    follower is compared only with the broker setting `semantics=kafka`: with `semantics=kip`, a follower may record a high watermark above its own
-    log end.
+    follower is compared only with the broker setting `semantics=kafka`, with which the broker follows Kafka's code. With `semantics=kip`, it follows
+    the KIPs, and a follower may record a high watermark above its own log end.
 
     Columns: run (the recording), seq (of the fetch or the change), broker, topic, partition, log_start, last_stable_offset, high_watermark, log_end
     (null if it is not compared), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (the largest distance
@@ -291,9 +291,9 @@ def latest(tables: Tables) -> DataFrame:
 def earliest_at(tables: Tables) -> DataFrame:
     """Check that ListOffsets for a timestamp returns the first record with that timestamp or a later one. Returns one row per returned record.
 
-    A row is a fault if the returned record is older than the timestamp, or if a fetched batch before it has a record that is not older. Such a
-    batch counts only if no response shows a log start offset above 0. In a compacted topic, or a topic with unknown cleanup policy, it counts only if
-    it was fetched after the ListOffsets response: only then is it certain that the batch still existed when the ListOffsets was handled.
+    A row is a fault if the returned record is older than the timestamp, or if a fetched batch before it has a record that is not older. Such a batch
+    counts only if no response shows a log start offset above 0. In a compacted topic, or a topic with unknown cleanup policy, it counts only if it
+    was fetched after the ListOffsets response: only then is it certain that the batch still existed when the ListOffsets was handled. Columns:
 
     - run (the recording), seq (of the ListOffsets), topic, partition, requested_timestamp: the lookup. found_offset, returned_timestamp: the record.
     - reached_before: largest timestamp of the batches before `found_offset` that count; null if none counts.

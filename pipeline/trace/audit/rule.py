@@ -278,10 +278,10 @@ GAPS = f"""
 
 - Trace of a broker: the entries (requests, events and changes of log offsets) have numbers in the order in which they begin. If a number is missing,
   its entry began between the entries with the next lower and the next higher number.
-- Trace of a proxy: as in the trace of a broker, but the missing entry may have begun up to `LONGEST_EXCHANGE_NS` later. A proxy learns of a change of
-  topics, brokers or quotas only from the response to a request, and this response may come that much later than the change.
-- Capture: the numbers of entries do not show that an entry is missing; only events about lost packets do. Entries may be missing from
-  `LONGEST_EXCHANGE_NS` before such an event until `LONGEST_EXCHANGE_NS` after it.
+- Trace of a proxy: as in the trace of a broker, but the missing entry may have begun up to 30 s (`LONGEST_EXCHANGE_NS`) later. A proxy learns of a
+  change of topics, brokers or quotas only from the response to a request, and this response may come that much later than the change.
+- Capture: the numbers of entries do not show that an entry is missing; only events about lost packets do. Entries may be missing from 30 s before
+  such an event until 30 s after it.
 """
 ALL = -1
 """The value of the column `acks` for a Produce whose response waits until all in-sync replicas have the records."""

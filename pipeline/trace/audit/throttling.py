@@ -84,8 +84,8 @@ def taken_back(tables: Tables) -> DataFrame:
     A throttled fetch returns no records, so the broker must subtract the bytes of the fetch from the quota again. Both fetches of a pair are sent to
     one broker by one client, under one consumer quota. A quota that several client ids share (the quota of a user alone) is not checked.
 
-    If the broker has subtracted the bytes of the first fetch, `total` is at most `before` - `before_value` + `sent_between` + `quota_value`.
-    Because of rounding, one byte more is allowed.
+    If the broker has subtracted the bytes of the first fetch, `total` is at most `before` - `before_value` + `sent_between` + `quota_value`. Because
+    of rounding, one byte more is allowed. Columns:
 
     - run (the recording), seq (of the second fetch), before_seq (of the first fetch), client_id, quota_entity: the two fetches and their quota.
     - before: number of bytes in the quota windows at the first fetch, with the bytes of this fetch. before_value: bytes of the first fetch alone.

@@ -150,7 +150,7 @@ def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
     all batches.
 
     Returns one row per observation. The row is about the transaction that ends last of those with a batch below `last_stable_offset`. An observation
-    gets no row if its partition has no transactional batches, or if it would be a fault that a truncation of the log may explain.
+    gets no row if its partition has no transactional batches, or if it would be a fault that a truncation of the log may explain. Columns:
 
     - run (the recording), seq, topic, partition, last_stable_offset, high_watermark: from `checks`.
     - producer_id: producer id of the transaction. first_offset: base offset of its last known batch below `last_stable_offset`. Both are null if no
