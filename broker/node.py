@@ -182,8 +182,8 @@ class Transactions(Protocol):
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
         """Return this broker's transaction coordinator, which itself rejects transactional ids that another broker coordinates.
 
-        With the profile `test`, a missing transaction topic is created first. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails. With
-        the profile `kafka`, the topic is not created.
+        With the profile `test` (settings for tests), a missing transaction topic is created first. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15)
+        if that fails. With the profile `kafka` (Kafka's own defaults), the topic is not created.
         """
         ...
 
@@ -228,11 +228,10 @@ class Node:
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
         self.counted_ms = 0.0
-        """The total time in ms that request handlers of this broker have run.
+        """The total measured time in ms of the calls that handle requests, and that build the responses to requests from purgatory.
 
-        While a handler runs, it can complete other requests that wait in purgatory. The time to build the responses to those requests is added to
-        this total at once, and charged to the clients that sent them. This time is then subtracted from the time of the running handler, so that no
-        time is charged to two clients.
+        A running handler can complete requests that wait in purgatory. Building their responses is charged to their own clients. So the running
+        handler is charged the time that it took minus the growth of this total in that time.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
@@ -302,8 +301,8 @@ class Node:
     def refuses_group(self, group_id: str) -> int:
         """Return 0 if this broker coordinates a group, otherwise an error code: NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
 
-        If the offsets topic is missing, it is created with the profile `test`; if that fails, its error is returned. With the profile `kafka`, the
-        topic is not created, and the error is NOT_COORDINATOR.
+        If the offsets topic is missing, the profile `test` (settings for tests) first creates it; if that fails, this error is returned. With the
+        profile `kafka` (Kafka's defaults), the topic is not created, and the error is NOT_COORDINATOR.
         """
         if OFFSETS_TOPIC not in self.image.topics and self.cluster.profile == "test":
             try:

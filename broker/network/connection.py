@@ -200,7 +200,7 @@ class Connection:
             self._choose_reading()
 
     def written(self, now_ms: int) -> None:
-        """Complete the request in progress: its whole response was passed to the kernel, or the request has no response."""
+        """Complete the request in progress, because its whole response was passed to the kernel, or because it gets no response."""
         if self.closed:
             return
         self._active_ms = now_ms

@@ -39,7 +39,7 @@ TRANSITIONS: dict[tuple[MuteState, MuteEvent], MuteState] = {
 def after(state: MuteState, event: MuteEvent) -> MuteState:
     """Return the state of a connection after an event. Raises ValueError for an event that is impossible in `state`.
 
-    In Kafka a connection is briefly MUTED before it is unmuted. In this broker it is NOT_MUTED at once.
+    Kafka's connection enters the state MUTED before it is unmuted. This broker skips that state: the function returns NOT_MUTED instead.
     """
     following = TRANSITIONS.get((state, event))
     if following is None:

@@ -154,9 +154,8 @@ def _group_of(request: Any) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition number) of each partition in a message, and (name, item, None) of other list items with an error code field.
 
-    If an item that is not a partition has an error code field and contains further items, as a topic in a Metadata response contains partitions, only
-    those inner items are yielded that have an error or an offset. The outer item is yielded, too, if it has an error or if none of its inner items is
-    yielded.
+    An item with an error code field that is not a partition can contain inner items, as a topic in a Metadata response contains partitions. Its inner
+    items are yielded only if they have an error or an offset. The outer item itself is yielded if it has an error, or if no inner item is yielded.
 
     name: the name of the topic, resource or group; `parent` if an item has no name. parent: "" if `message` is a whole message. topic_name: a
     function that returns the name of a topic id.

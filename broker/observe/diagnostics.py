@@ -41,10 +41,10 @@ REMEMBERED_CLIENTS = 1000
 When there are more pairs, the oldest pair is removed, and can then be logged again within the same minute.
 """
 SEARCHES, SEARCHED_MS = 3, 2000
-"""If a client sends 3 FindCoordinator requests for one unknown group within 2000 ms, the broker checks 2000 ms later whether the group exists.
+"""If a client sends 3 FindCoordinator requests for one unknown group within 2000 ms, the broker checks the client 2000 ms later.
 
-If the group still does not exist, the broker logs the client, unless the client has sent a request to read or join (`READS_OR_JOINS`), or the broker
-knows no reason why the group is missing.
+The check logs the client if three conditions are met: the group still does not exist, the broker knows a possible reason for that, and the client has
+sent no request to read or to join a group (`READS_OR_JOINS`).
 """
 LONGEST_NAME = 100
 """The maximum number of characters of a client id, group id or transactional id in a log line; longer ids are shortened."""

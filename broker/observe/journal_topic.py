@@ -145,7 +145,10 @@ class JournalTopic(Observer):
         self.begin()
 
     def begin(self) -> None:
-        """Drop the collected entries and the stored data about clients and connections, and create the journal topic if it is missing."""
+        """Start without journal entries from before: drop the collected ones, and create the journal topic if it is missing.
+
+        Also forget how far clients have read, and which connections read the journal topic.
+        """
         self._entries.clear()
         self._positions.clear()
         self._readers.clear()

@@ -43,9 +43,10 @@ This bounds the memory of collected entries. If the queue of the trace writer is
 class Traced:
     """What the trace contains about one request and its response, collected from the arrival of the request until the response is sent.
 
-    - kept: (the request's frame without records, the length in bytes of each records field in the request).
-    - wait_ns: for how many ns the request was parked in purgatory. While the request is parked: minus the time at which it was parked.
-    - ready_ns: when the response was encoded; 0 before that. The following fields are set at the same time.
+    - kept: (the request's frame without records and secrets, the length in bytes of each records field in the request).
+    - wait_ns: for how many ns the request waited in purgatory, 0 if it did not. While it waits, the field holds the negative of the time at which the
+      wait began, in ns of the monotonic clock.
+    - ready_ns: when the response was encoded, or when a request without a response was complete, in ns of the monotonic clock; 0 before that.
     - flags: the sum of 1 if the request got a response, 2 if the broker delayed the response, and 4 if the broker closes the connection.
     - out: the response with its length prefix, without records.
     - splices: (position in `out`, records) of each records field of the response.
@@ -101,9 +102,9 @@ arguments of that function) is a change of a log's offsets, which is encoded lat
 
 
 class StateOfOne(NamedTuple):
-    """An encoder of the trace entries about the offsets of one log: the function `pack`, and its constant arguments.
+    """An encoder of the trace entries about the offsets of one log: the function `pack`, and those of its arguments that never change.
 
-    - pack: returns the same bytes as `kafkaproto.trace.format.encoded` does for a `State` entry, but is faster. Its arguments, in order: head, the
+    - pack: returns the bytes of one entry, as `kafkaproto.trace.format.encoded` does for a `State`, but faster. Its arguments, in order: head, the
       entry's sequence number, broker id, time of the cluster's clock in ms, time of the monotonic clock in ns, log, flags, high watermark, last
       stable offset, log start offset, log end offset, name.
     - head: the encoded length and kind of the entry.
@@ -172,8 +173,7 @@ class Entries:
     """Collects trace entries in order, and encodes many of them at once.
 
     sink: a function that receives the encoded entries, joined into one byte string, and their number. together: how many entries to collect before
-    encoding them. With `together` above 1, an entry about changed offsets never starts the encoding, even if enough entries are collected:
-    the next entry about a request does, or `flush`.
+    encoding them. If it is above 1, entries about changed offsets are only collected: the next entry of another kind, or `flush`, encodes them.
     """
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:
@@ -248,8 +248,8 @@ def _packed_or_empty(entry: Waiting) -> bytes:
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
     """Return the trace entry of an exchange (request and response), encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
 
-    response: the response, reduced to batch headers. If it is None, because the response has no records, the whole response is taken from `traced`.
-    lengths: for each records field of the response, its length in bytes before this reduction.
+    response: the response without its length prefix, and with batch headers in place of its records. None for a response without records, which is
+    then taken from `traced`. lengths: the original length in bytes of each records field of the response.
     """
     exchange = traced.exchange
     request, records = traced.kept

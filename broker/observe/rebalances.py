@@ -75,8 +75,8 @@ class RebalanceHistory(Observer):
         """Add a rebalance to the history, or update the current one, after a change of a group.
 
         a. A rebalance starts when a classic group enters PreparingRebalance, and with each new generation or group epoch.
-        b. Exception: while members of a classic group join, the current rebalance continues. The generation that starts when all have joined becomes
-           the `to_epoch` of this rebalance.
+        b. But no rebalance starts while the members of a classic group join: the current rebalance continues. The generation that starts when all
+           have joined becomes its `to_epoch`.
         c. Other changes update the current rebalance. The rebalance is complete when the group is Stable or Empty. It ends unfinished if the group is
            Dead, unless a consumer group is Dead only because its coordinator unloads it.
         d. If a new coordinator loads the group, the current rebalance continues if its `to_epoch` is the loaded generation or group epoch.

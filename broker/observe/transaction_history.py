@@ -30,8 +30,8 @@ class TransactionHistory(Observer):
     def transaction_changed(self, broker_id: int, change: TransactionChange, now_ms: int) -> None:
         """Add a transaction to the history, or update the current one, after a coordinator has changed or loaded the transaction's state.
 
-        If another broker becomes the coordinator and loads the current transaction, the transaction stays the current one in the history. A loaded
-        transaction that is not in the history is added, with the time of loading as its start.
+        If another broker becomes the coordinator and loads the current transaction, its entry in the history is continued. A loaded open transaction
+        without an entry is added, with the time of loading as its start.
         """
         current = self._current(change.transactional_id)
         if change.is_ongoing:

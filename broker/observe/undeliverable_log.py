@@ -14,7 +14,8 @@ logger = logging.getLogger("kafkaproto.quotas")
 def undeliverable_text(facts: Mapping[str, Any]) -> str:
     """Return a sentence about a client that can never fetch the next batch of a partition: which partition, why, and how to fix this.
 
-    facts: the details of the event "undeliverable", as `report_undeliverable` in `requests.undeliverable` lists them.
+    facts: client_id, topic, partition, response_bytes (the size of a response with this batch), quota (the client's consumer_byte_rate),
+    largest_bytes (the largest response that the quota allows) and window_ms (the longest time over which the client's rate is measured).
     """
     needed = facts["response_bytes"] * 1000 // facts["window_ms"] + 1
     return (

@@ -239,7 +239,7 @@ class ClusterPersistence:
                     yield records.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
-        """Return the log of a partition's leader or, without a leader, of another replica; None if there is no log.
+        """Return the log of a partition's leader; if there is no leader, the log of another replica; None if no broker has a replica.
 
         Of the other replicas, those in sync are preferred, then the eligible leader replicas.
         """

@@ -30,9 +30,11 @@ class MetadataState:
     - life: the number of the last process that has used the data directory, from 1; 0 for none.
     - was_closed: whether that process stopped properly.
     - configs: maps owners (a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription) to their settings.
-    - quotas: maps (entity, key) to the value of the quota. None: the quota was removed, and stays so even if a setting of the broker defines it.
-    - features: the levels that differ from those of a new cluster.
-    - scram: maps (user, mechanism) to credentials.
+    - quotas: maps (entity, key), where the key is for example "producer_byte_rate", to the value of the quota. None: the quota was removed, and stays
+      so even if a setting of the broker defines it.
+    - features: maps the names of features to their finalized levels, for the features whose level differs from that of a new cluster.
+    - scram: maps (user, mechanism) to the SCRAM credential.
+    - next_producer_id: no producer has this id or a higher one.
     - groups: maps a group id to (protocol type, committed offsets), as stored by an earlier version of this broker.
     - logs: maps (topic id, partition) to the state of this partition's log, as far as the metadata log contains it.
     """
@@ -155,7 +157,7 @@ def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str])
 def config(owner: ConfigOwner, layer: Mapping[str, str]) -> MetadataRecord:
     """Return the record of changed settings. layer: all settings that the owner has after the change.
 
-    owner: a broker id, ALL_BROKERS, a group id, or the name of a client metrics subscription.
+    owner: a broker id, -1 (ALL_BROKERS), a group id, or the name of a client metrics subscription.
     """
     if isinstance(owner, SubscriptionName):
         return {"kind": "client_metrics", "name": owner.name, "layer": dict(layer)}
@@ -169,7 +171,10 @@ def quotas(changed: Iterable[tuple[Components, str, float | None]]) -> MetadataR
 
 
 def features(levels: Mapping[str, int]) -> MetadataRecord:
-    """Return the record of all levels of features that differ from those of a new cluster."""
+    """Return the metadata record of the finalized levels of a cluster's features.
+
+    levels: maps the names of features to their levels, for the features whose level differs from that of a new cluster.
+    """
     return {"kind": "features", "levels": dict(levels)}
 
 

@@ -80,11 +80,11 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 
 
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
-    """Return the segments in `folder` in order, and delete the others: empty files and the files of an unfinished compaction.
+    """Return the segments in `folder` in order, except empty files and files that an unfinished compaction wrote; delete these files.
 
-    runs: the ranges of byte positions at which the log has batches, as the metadata log contains them. The ranges are recorded again when a
-    compaction ends, so a file that compaction wrote outside of them is the output of an unfinished compaction. now_ms: taken as the time of the
-    last append to each segment, because the real time is unknown.
+    runs: the ranges of byte positions at which the log has batches, read from the metadata log. A compaction records them again when it ends. So if
+    compaction wrote a file, and the file overlaps none of these ranges, the compaction did not end. now_ms: taken as the time of the last append to
+    each segment, because the real time is unknown.
     """
     kept = []
     for on_disk in folder.segments():
@@ -219,9 +219,10 @@ class _Files:
 
 
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
-    """Return (the log's runs before its first damaged batch, the byte position of that batch). The position is None if no batch is damaged.
+    """Check the batches of a log, and return (the runs before its first damaged batch, the byte position of that batch or None).
 
-    A run is a range of byte positions in the store, with the offsets of its batches. The function also adds the batches to the index of the store.
+    A run is a range of byte positions in the store, with the offsets of its batches. The position is None if no batch is damaged. The function also
+    adds the batches to the index of the store.
     files: the partition's segment files. runs: the log's runs in its last persisted state, in the order of their offsets.
     """
     first = files.first_position

@@ -35,7 +35,11 @@ class NotKafka(ValueError):
 
 
 class _Pending(NamedTuple):
-    """A forwarded request whose response has not arrived yet. cut: the frame of the request without records, for the trace."""
+    """A forwarded request whose response has not arrived yet.
+
+    seq: the sequence number of the request's entry in the trace. key: the API key. version: the API version. received_ns: when the proxy received the
+    request, in ns of the monotonic clock. size_bytes: the size of its frame without the length. cut: the frame without records, for the trace.
+    """
 
     seq: int
     key: int
@@ -76,7 +80,10 @@ class ProxyConnection:
         """The requests whose response has not arrived, in order; None stands for a frame without a request header, such as a SASL token."""
         self._tokens = False
         self.broken: NotKafka | None = None
-        """The error to report if the client has sent bytes that are not Kafka's protocol, else None. Requests before these bytes are forwarded."""
+        """The error for bytes of the client that are not Kafka's protocol, if complete requests preceded them; None if there are no such bytes.
+
+        The preceding requests are still forwarded. Then the error is raised.
+        """
 
     def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
         """Process bytes from the client. Returns (bytes for the broker, bytes to send back to the client at once).

@@ -43,7 +43,8 @@ Address = tuple[str, int]
 class Door:
     """A local port of the proxy. Connections to this port are forwarded to one broker.
 
-    to: the broker's (host, port). broker: the broker's id, -1 until a response contains it. server: None until the port accepts connections.
+    to: the broker's (host, port). broker: the broker's id, -1 until a response contains it. socket: the socket that is bound to the port. server: the
+    asyncio server that accepts connections from this socket, None until it has started.
     """
 
     def __init__(self, listening: socket.socket, to: Address) -> None:
@@ -69,7 +70,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps a single key, the address that the broker itself advertises, to the address `to`: both addresses count as one broker.
+        """Maps the address that the first broker advertises to the address that the constructor got for it, so that both get one local port.
 
         Empty until the advertised address is known.
         """
@@ -79,7 +80,11 @@ class Proxy:
         self._writer: TraceWriter | None = None
 
     async def start(self) -> None:
-        """Start to listen. Raises ConfigError if no broker responds at `to`, no port can be opened, or the trace's folder cannot be used."""
+        """Open the proxy's ports, and start to record.
+
+        Raises ConfigError if no broker responds at the address that the constructor got as `to`, if a port cannot be opened, or if the folder for the
+        trace cannot be used.
+        """
         advertised = await self._ask_versions()
         brokers = await self._ask_brokers()
         try:
@@ -290,7 +295,7 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) -> str:
-    """Forward bytes in both directions until the broker closes its connection. Returns, as text, which of the two sides closed first.
+    """Forward bytes in both directions until the broker closes its connection. Returns a text that says which side closed first.
 
     client, broker: the (reader, writer) of the connection to each side. If the client closes only its sending direction, it still gets the remaining
     responses. Raises NotKafka if either side does not use Kafka's protocol, OSError if a connection breaks.

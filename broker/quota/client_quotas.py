@@ -69,9 +69,8 @@ class QuotaManager(ClientSensors[Sensor]):
         self.undeliverable: dict[tuple[str | None, str, int], Any] = {}
         """Maps (client id, topic, partition) to a batch that is too large for the client's quota, so that the client can never fetch it (Q-14).
 
-        The value is an `UndeliverableBatch`. The value becomes None once the client has received records of the partition again, for example after
-        skipping the batch. For a key in this dict, even with the value None, no second warning is logged. A change of a quota of the type that this
-        object measures, such as Fetch, removes all entries.
+        The value is an `UndeliverableBatch`, or None once the client has received records of the partition again, for example after skipping the
+        batch. No second warning is logged for a key that is in this dict. A change of a quota with this object's `key` removes all keys.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(
@@ -141,8 +140,9 @@ class QuotaManager(ClientSensors[Sensor]):
 class ClientQuotas:
     """The quota managers of one broker, from its start to its stop.
 
-    samples: the setting quota.window.num. window_ms: the setting quota.window.size.seconds, but in ms. semantics: how quotas apply to clients
-    with an empty client id (D9). timers: used to remove the measurements of clients that are idle; None never removes them.
+    samples: the setting quota.window.num. window_ms: the setting quota.window.size.seconds, but in ms. semantics: for clients with an empty client
+    id, "kip" applies the quotas of the default client id, and "kafka" applies no quota for client ids (D9).
+    timers: used to remove the measurements of clients that are idle; None never removes them.
     metric_windows: the windows over which the metrics throttle-time and exempt-request-time are measured: the settings metrics.num.samples and
     metrics.sample.window.ms.
     """
@@ -192,7 +192,8 @@ def new_client_quotas(
 ) -> ClientQuotas:
     """Return the quota managers of a broker that starts. Later changes of the quota and metric windows in `config` have no effect on them.
 
-    semantics: how quotas apply to clients with an empty client id, "kip" or "kafka". timers: used to remove the measurements of idle clients.
+    store: the configured quotas of the cluster. semantics: for clients with an empty client id, "kip" applies the quotas of the default client id,
+    and "kafka" applies no quota for client ids (D9). timers: used to remove the measurements of idle clients.
     """
     return ClientQuotas(
         store,

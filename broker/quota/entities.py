@@ -46,7 +46,8 @@ _FRACTION_TOLERANCE = 1e-6
 class QuotaEntity(NamedTuple):
     """The entity that a quota is configured for, such as a user, a client id, or both.
 
-    A field is None if the entity has no such component, and DEFAULT ("") for the default entity of its type.
+    Each field is a user name, a client id or an IP address, DEFAULT ("") for the default entity of this type, or None if the entity has no component
+    of this type.
     """
 
     user: str | None = None

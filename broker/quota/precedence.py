@@ -12,7 +12,10 @@ from typing import Literal, NamedTuple
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
 
 Semantics = Literal["kip", "kafka"]
-"""How quotas apply to a client with an empty client id: "kip" as KIP-55 says, "kafka" as Kafka's broker does (D9)."""
+"""How quotas apply to a client with an empty client id (D9).
+
+"kip": the quotas of the default client id apply, as KIP-55 says. "kafka": no quota for client ids applies, only quotas for users, as in Kafka.
+"""
 Lookup = Callable[[QuotaEntity], "float | None"]
 
 
@@ -51,7 +54,8 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
     """Return the quota that applies to a client, and the tags of the clients that are measured together with this client.
 
     lookup: a function that returns the configured quota of an entity, None if there is none. levels: the levels (user, client id, or both) on which
-    quotas have been configured. client_id: "" for a client without one. semantics: how quotas apply to such a client.
+    quotas have been configured. client_id: "" for a client without one. semantics: for such a client, "kip" applies the quotas of the
+    default client id, and "kafka" applies no quota for client ids.
     """
     if semantics == "kafka" and not client_id:
         return _resolve_unnamed_as_kafka(lookup, levels, user)
@@ -69,7 +73,8 @@ def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
     """Return the quota of all clients that share a measurement, which has the tags `user_tag` and `client_tag` (Q-9).
 
     lookup: a function that returns the configured quota of an entity, None if there is none. user_tag, client_tag: a user name and a client id; ""
-    stands for any. Returns no limit for the tags ("", ""), as semantics "kafka" requires for clients with an empty client id.
+    stands for any. Returns no limit for the tags ("", ""): with the semantics "kafka", clients with an empty client id and without a quota for their
+    user have these tags.
     """
     if user_tag and client_tag:
         return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))

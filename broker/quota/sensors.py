@@ -127,7 +127,11 @@ S = TypeVar("S", bound=Sensor)
 
 
 class BoundClient(Generic[S]):
-    """A client's quota and sensor (measurements), cached per (user, client id) so that a request looks them up once."""
+    """A client's quota and sensor (measurements), cached per (user, client id) so that a request looks them up once.
+
+    binding: the quota, and the tags of the clients that share the sensor. limit: the quota per second; infinity, or a very large number, for a client
+    without a quota.
+    """
 
     __slots__ = ("binding", "limit", "sensor")
 
@@ -143,6 +147,8 @@ class ClientSensors(Generic[S]):
     - name: the type of quota, such as "Produce".
     - key: the key of the quotas of this type, such as "producer_byte_rate".
     - store: the cluster's configured quotas. The constructor reads them; pass each later change to `quota_changed`.
+    - semantics: for clients with an empty client id, "kip" applies the quotas of the default client id, "kafka" no quota for client ids (D9).
+    - new_sensor: a function that returns an empty sensor, for a client identity that has none.
     - unlimited: the limit for clients without a quota.
     - enabled: False until a quota of this type is configured. Until then, nothing is recorded (Q-1).
 

@@ -107,9 +107,9 @@ class AwaitedPartitions:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return the watchers of each partition: the set of requests to check when the partition changes, as the keys of a dict.
+        """Return a dict for each partition: its keys are the delayed operations to check when this partition changes.
 
-        A delayed request adds itself to each of these sets.
+        The delayed request adds itself to each of these dicts.
         """
         return [awaited.partition.watchers for awaited in self._awaited]
 

@@ -26,8 +26,9 @@ Done = Callable[[int, int], None]
 
 
 class LoggedRecord(NamedTuple):
-    """One record in an internal topic, with its transaction. value: None for a tombstone and for a transaction marker.
+    """One record in an internal topic, with its transaction. A transaction marker is such a record, too.
 
+    key, value: the bytes of the record. Both are None for a marker; the value is also None for a tombstone.
     producer_id: the producer of the transaction, -1 if the record is in no transaction. ends: True for a marker that commits the transaction, False
     for a marker that aborts it, None for any other record.
     """
@@ -45,8 +46,8 @@ class CoordinatorLog:
     - timeout_ms: how long a write may wait for replicas, in ms, such as `offsets.commit.timeout.ms`.
     - compression: how written batches are compressed, as `offsets.topic.compression.codec` defines it.
     - acks_all: whether `append` waits for all in-sync replicas.
-    - checks_isr: with acks_all, whether `append` fails at once if fewer than `min.insync.replicas` replicas are in sync. If False, as in Kafka's new
-      group coordinator (default from 4.0 on), `append` then waits until enough replicas are in sync, or times out.
+    - checks_isr: what `append` does with acks_all if fewer than `min.insync.replicas` replicas are in sync. True: it fails at once. False: it waits
+      until enough replicas are in sync, or times out, as in Kafka's new group coordinator (default from 4.0 on).
     """
 
     def __init__(

@@ -141,7 +141,7 @@ class ReplicaFetcher:
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """Schedule the leader's response to this follower's waiting fetch, because the leader's replica `partition` changed.
 
-        A. If the replica has new records, the leader responds at once. With `semantics=kip`, it also does so for a new high watermark (D5).
+        A. If the replica has new records, the leader responds at once. With `semantics=kip` (as the KIPs say), also for a new high watermark (D5).
         B. If only the replica's high watermark or log start is new, the leader responds when the wait of the fetch times out (N-10).
         C. If the leader's replication quota is exceeded, the leader also responds when the wait of the fetch times out (R-6).
         D. If fetches leave the partition out because of the follower's quota, nothing happens (R-7).
@@ -190,14 +190,14 @@ class ReplicaFetcher:
             followed.repeat(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Complete the parked fetch after replica.fetch.wait.max.ms even without new records. Replication quotas count the empty response, too."""
+        """Let the parked fetch time out after replica.fetch.wait.max.ms: the leader's replication quota counts the empty response, too."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule a partition's next fetch after `delay_ms`, or after the delay that a test has set for it. Does nothing while such a delay runs."""
+        """Schedule a partition's next fetch after the delay that a test has set, else after `delay_ms`. Does nothing while a test's delay runs."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True

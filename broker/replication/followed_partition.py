@@ -15,8 +15,9 @@ from kafkaproto.broker.replication.partition import Partition
 class FetcherSettings:
     """The settings of a fetcher: replica.fetch.* (R-9), kafkaproto.replica.delay.ms and `semantics`. Sizes are in bytes, times in ms.
 
-    delay_ms: the time from an append at the leader until the follower fetches it. strict_kip: True for `semantics=kip`: the leader responds at once
-    to a follower with a stale high watermark, and a follower accepts a high watermark beyond its own log end (D2, D5).
+    delay_ms: the time from an append at the leader until the follower fetches it. strict_kip: True for `semantics=kip`, with which the
+    broker follows the KIPs where Kafka's code differs: the leader responds at once to a follower with a stale high watermark, and a follower accepts
+    a high watermark beyond its own log end (D2, D5).
     """
 
     partition_max_bytes: int

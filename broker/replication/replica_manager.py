@@ -341,7 +341,7 @@ class ReplicaManager:
     def preferred_read_replica(
         self, partition: Partition, image: Image, fetch_offset: int, client: ClientMetadata, now_ms: int
     ) -> int:
-        """Return the id of the broker that `client` should read `fetch_offset` from (N-2 to N-5); -1 for this leader, also if no address is known."""
+        """Return the id of the broker from which `client` should read `fetch_offset` (N-2 to N-5); -1 for this broker or an unknown address."""
         if self.selector is None:
             return -1
         for fetcher in partition.fetchers.values():

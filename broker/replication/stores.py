@@ -17,7 +17,7 @@ from kafkaproto.broker.runtime.events import Events
 class Shelf(Protocol):
     """Interface of a data directory, which keeps the segment files and the log states of all partitions.
 
-    `path` is its absolute path. `folder` returns the place for a partition's segment files. `keeper` returns the object that persists the state of a
+    `path` is its absolute path. `folder` returns the folder of a partition's segment files. `keeper` returns the object that persists the state of a
     partition's log. After a restart of the process, `restore` returns the persisted state of a log and brings back its segments.
     """
 

@@ -42,7 +42,8 @@ class Delayed:
     ) -> Delayed:
         """Wait for a change of partitions that makes `is_due` true, at most until `deadline_ms`. Returns this object.
 
-        - keys: the dict `watchers` of each partition. This object adds itself to each dict, so that every change of the partition calls `check`.
+        - keys: for each partition, the dict whose keys are the objects to check when the partition changes. This object adds itself to each dict, so
+          that every change of the partition calls `check`.
         - is_due: a function that is called at each check with the current time (ms); if it returns true, the request completes.
         - timers: schedules the deadline.
         - build_at: a function that is called with the current time (ms) when the request completes, and returns the outcome.

@@ -170,8 +170,8 @@ def advertised(release_ranges: Ranges, accepted_ranges: Ranges | None = None) ->
     """Return the APIs that a broker of a release offers, by API key.
 
     release_ranges: the versions in the release's ApiVersions response. An API is offered in the versions that the release and the handler have in
-    common. An API without a common version is left out. accepted_ranges: the versions of each API that the release accepts, None for those in
-    `release_ranges`. The lowest accepted version of an API can be above the lowest in `release_ranges`.
+    common. An API without a common version is left out. accepted_ranges: the versions of each API that the release handles; None if it handles
+    all versions in `release_ranges`. For example, Kafka 4 lists low versions of Produce in ApiVersions, but rejects requests of these versions.
     """
     offered = {}
     for key, (first, last) in VERSIONS.items():

@@ -28,7 +28,11 @@ _OFFSET_BYTES = 8
 
 
 class UndeliverableBatch(NamedTuple):
-    """A batch that a client can never fetch because of its quota. facts: the details of the event that reported the batch to observers."""
+    """A batch that a client can never fetch because of its quota.
+
+    facts: the details of the event that reported the batch to observers: client, partition, size of the response and quota. topic_id,
+    base_offset: the topic of the batch, and its first offset.
+    """
 
     facts: Mapping[str, Any]
     topic_id: bytes

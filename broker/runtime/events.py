@@ -34,9 +34,9 @@ class Observer:
     """
 
     wants_records_apart = False
-    """Whether fetched records are always passed to this observer's `response_ready` in the argument `splices`.
+    """Whether the method `response_ready` of this observer must get all fetched records in its argument `splices`.
 
-    If False, small records may be copied into the argument `out`.
+    If False, small records may be in its argument `out` instead.
     """
     is_guarded = True
     """Whether exceptions of this observer are caught and logged, which costs one more function call per event.

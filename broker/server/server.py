@@ -230,7 +230,7 @@ class Server(Observer):
 def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
     """Return a context manager for opening a listener: it replaces an OSError by a ConfigError that names the broker and the address.
 
-    port: the port to open, which can differ from the port of `listener`. The error names the host of `listener` and this port.
+    port: the port to open. The error names this port and the host of `listener`, whose own port can be another one.
     """
     try:
         yield

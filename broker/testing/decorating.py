@@ -26,9 +26,9 @@ RunsAsync = Callable[[], AbstractAsyncContextManager[Any]]
 def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync) -> Callable[..., R]:
     """Return a function that runs `function` with a new cluster at each call.
 
-    The cluster is passed to `function` as its parameter `kafka`, which the returned function lacks. run: a function that returns a
-    context manager, which starts and stops the cluster for a plain function; None if only coroutine functions are allowed. run_async: a function that
-    returns the asynchronous context manager for a coroutine function.
+    If `function` has a parameter `kafka`, the cluster is passed to it. The returned function does not have this parameter. run: a function that
+    returns a context manager, which starts and stops the cluster of a plain function; None if only coroutine functions are allowed. run_async: a
+    function that returns the asynchronous context manager, which does the same for a coroutine function.
 
     Raises TypeError for classes and generators, and for plain functions if `run` is None.
     """

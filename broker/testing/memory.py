@@ -78,7 +78,7 @@ class VirtualCluster:
         address: str = "127.0.0.1",
         listener: str = LISTENER,
     ) -> MemoryClient:
-        """Return a client with a new connection, which may have to wait until the broker admits it (`served_ms` is None until then).
+        """Return a client with a new connection. The connection may have to wait until the broker admits it and sets the client's `served_ms`.
 
         broker_id: the broker to connect to. client_id: the client id in the header of each request; None for none. address: the IP address of the
         client. listener: the name of the broker's listener.

@@ -23,7 +23,7 @@ def is_hidden(excinfo: Any) -> bool:
 class without_frames_of_the_broker:
     """A context manager that shortens the traceback of an error raised in its block: frames of functions called in the block are removed.
 
-    This affects only KafkaError, ConfigError and the types in `kinds`; other errors keep their full traceback.
+    This affects only KafkaError, ConfigError and the exception classes that the constructor gets; other errors keep their full traceback.
     """
 
     def __init__(self, *kinds: type[Exception]) -> None:

@@ -379,7 +379,7 @@ def _times_out_ms(transaction: Transaction) -> int | None:
 
 
 def _change(transaction: Transaction, before: TransactionData | None) -> TransactionChange:
-    """Return a transactional id's last change of state for observers. The state is "Dead" if the removal of the id is pending.
+    """Return the last change of a transactional id's state, as observers get it. Its `state` is "Dead" if the removal of the id is pending.
 
     before: the stored state before the change; None if the id was loaded.
     """

@@ -42,11 +42,11 @@ class EndRequest:
 
 @dataclass(frozen=True, slots=True)
 class VerificationRequest:
-    """A question of a partition's leader to the transaction coordinator: whether partitions are in the transaction of a producer.
+    """A request of a broker to the transaction coordinator: check that a producer's transaction contains partitions, or add them to it.
 
-    partitions: the partitions of the leader's broker to which the producer writes. adds: whether the coordinator adds those that are not yet in the
-    transaction (transaction version 2), or only verifies. retries: whether to ask again while the coordinator is completing the producer's previous
-    transaction.
+    partitions: the partitions to which the producer writes, all led by the broker that sends the request. adds: True to add the partitions that the
+    transaction lacks (transaction version 2), False to check only. retries: whether to repeat the request while the coordinator is completing the
+    producer's previous transaction.
     """
 
     transactional_id: str

@@ -25,7 +25,7 @@ class PeriodicCheck:
         self._at_ms = 0
 
     def expect(self, due_ms: int, now_ms: int) -> None:
-        """Set the timer for the first regular check that is not before `due_ms` and not before now. A timer already set for an earlier check stays.
+        """Set the timer for the first regular check at or after both `due_ms` and `now_ms`. If an earlier check is already set, keep its timer.
 
         due_ms: when the next transaction times out or the next id expires. now_ms: the current time.
         """

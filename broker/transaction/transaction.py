@@ -68,7 +68,8 @@ class TransactionData(NamedTuple):
     - previous_producer_id: the producer id before the last transition; -1 if there is none.
     - next_producer_id: the id that replaces the producer id when the epochs of the producer id are exhausted; -1 if they are not exhausted.
     - partitions: the partitions in the transaction, as the keys of a dict.
-    - start_ms: when the last transaction started; -1 for none. InitProducerId sets it to -1, before 4.0 only in `__transaction_state`.
+    - start_ms: when the last transaction started; -1 for none. InitProducerId resets it to -1. Before 4.0 it does so only in `__transaction_state`,
+      not in the memory of the coordinator.
     - client_version: the transaction version of the producer, 0 to 2 (KIP-890).
     """
 
@@ -125,7 +126,7 @@ class Transaction:
         self.pending: TransactionData | None = None
         self.has_failed_fence = False
         self._without_marker: dict[PartitionKey, None] = {}
-        """The partitions that have no marker yet, while the transaction is being ended. During that time, `data.partitions` is the same dict."""
+        """The partitions that have no marker yet, while the transaction is being ended. Then `data.partitions` is this dict, not a copy of it."""
         self.cause = Cause.LOADED
 
     @property
@@ -292,7 +293,10 @@ class Transaction:
         self.data, self.pending = self.pending, None
 
     def show_start(self, start_ms: int) -> None:
-        """Set the start time (ms) of the last transaction, in memory only. Kafka before 4.0 reports this time even after InitProducerId (TX-70)."""
+        """Set the start time (ms) of the last transaction, in memory only.
+
+        Call it after InitProducerId, which resets the time, to emulate Kafka before 4.0, which still reports the time then (TX-70).
+        """
         self.data = self.data._replace(start_ms=start_ms)
 
     def cancel(self) -> None:
