@@ -261,11 +261,11 @@ def _pack() -> Parser:
             ),
         ],
     )
-    what = command.add_mutually_exclusive_group(required=True)
-    what.add_argument(
+    output_group = command.add_mutually_exclusive_group(required=True)
+    output_group.add_argument(
         "out", nargs="?", type=Path, metavar="OUT", help="the archive to write, for example kafkaproto.zip"
     )
-    what.add_argument(
+    output_group.add_argument(
         "--main",
         action="store_true",
         help="write no archive; print the path of the script that spark-submit must run for a command of this package",

@@ -183,8 +183,10 @@ class Capture:
         if major != 1:
             raise self._error(file, size, f"a section has pcapng version {major}.{minor}; only version 1 is supported")
 
-    def _ends_at(self, file: BinaryIO, left: int) -> None:
-        self.torn = f"{self.path}: {left} bytes at byte {file.tell() - left} are no whole packet and are left out"
+    def _ends_at(self, file: BinaryIO, byte_count: int) -> None:
+        self.torn = (
+            f"{self.path}: {byte_count} bytes at byte {file.tell() - byte_count} are no whole packet and are left out"
+        )
 
     def _error(self, file: BinaryIO, back: int, why: str) -> CaptureError:
         return CaptureError(f"{self.path}: at byte {file.tell() - back}: {why}; everything before it is used")

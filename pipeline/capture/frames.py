@@ -126,19 +126,19 @@ class Cutter:
         del view[:at]
 
     def _hole(self, hole: Hole) -> Iterator[Frame]:
-        left = hole.length
-        if self._skip and left >= 0:
-            skipped = min(self._skip, left)
+        remaining = hole.length
+        if self._skip and remaining >= 0:
+            skipped = min(self._skip, remaining)
             yield from self._skipped(skipped, hole.stamp)
-            left -= skipped
+            remaining -= skipped
         elif len(self._bytes) >= LENGTH_BYTES and self.in_step:
             self._announced = int.from_bytes(self._bytes[:LENGTH_BYTES], "big")
             self._skip = LENGTH_BYTES + self._announced - len(self._bytes)
             self._why = hole.why
-            skipped = self._skip if left < 0 else min(self._skip, left)
+            skipped = self._skip if remaining < 0 else min(self._skip, remaining)
             yield from self._skipped(skipped, hole.stamp)
-            left = left if left < 0 else left - skipped
-        if left:
+            remaining = remaining if remaining < 0 else remaining - skipped
+        if remaining:
             self._skip = 0
             self._bytes.clear()
             self.in_step = False

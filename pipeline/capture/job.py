@@ -286,8 +286,8 @@ class _TaskOutput:
             for server in connection_rows.servers:
                 self._add_discovered(run, _SERVER, server)
 
-    def _add_discovered(self, run: int, what: str, name: str, value: str | None = None, n: int = 0) -> None:
-        self._pending[_DISCOVERED].append(("", {"run": run, "what": what, "name": name, "value": value, "n": n}))
+    def _add_discovered(self, run: int, kind: str, name: str, value: str | None = None, n: int = 0) -> None:
+        self._pending[_DISCOVERED].append(("", {"run": run, "what": kind, "name": name, "value": value, "n": n}))
 
     def full(self, enough: int) -> Iterator[pa.RecordBatch]:
         """Yield a batch for each table that has at least `enough` buffered rows, and remove these rows from the buffer."""

@@ -212,14 +212,14 @@ def _expected_reads() -> float:
     The consumer fetches 140 records of 100,000 bytes, one per request. A throttled fetch is empty, its bytes are not charged, and after the throttle
     time the consumer repeats it (Q-13).
     """
-    rate, now_ms, left = SampledRate(), 0, READ
+    rate, now_ms, remaining = SampledRate(), 0, READ
     size = READ_BYTES + 2 * OVERHEAD_BYTES
-    while left:
+    while remaining:
         throttle_ms = rate.record_and_throttle(size, now_ms, QUOTA)
         if throttle_ms:
             rate.record(-size, now_ms)
         else:
-            left -= 1
+            remaining -= 1
         now_ms += throttle_ms + 1
     return now_ms / 1000
 

@@ -86,13 +86,13 @@ def _read(brokers: Brokers, kind: str) -> dict[int, list[Record]]:
         partitions = [TopicPartition(topic, i) for i in sorted(consumer.partitions_for_topic(topic) or ())]
         consumer.assign(partitions)
         consumer.seek_to_beginning()
-        left = sum(consumer.end_offsets(partitions).values())
-        while left > 0:
+        remaining = sum(consumer.end_offsets(partitions).values())
+        while remaining > 0:
             polled = consumer.poll(10_000)
             if not polled:
                 break
             for partition, batch in polled.items():
-                left -= len(batch)
+                remaining -= len(batch)
                 by_partition.setdefault(partition.partition, []).extend(
                     Record(r.key, r.value, tuple(r.headers), r.timestamp) for r in batch
                 )

@@ -285,8 +285,8 @@ def _read_all(brokers: Brokers, topic: str) -> list[Any]:
         partitions = [TopicPartition(topic, i) for i in consumer.partitions_for_topic(topic) or ()]
         consumer.assign(partitions)
         consumer.seek_to_beginning()
-        left = sum(consumer.end_offsets(partitions).values())
-        while len(all_records) < left:
+        record_count = sum(consumer.end_offsets(partitions).values())
+        while len(all_records) < record_count:
             polled = consumer.poll(int(POLL_SECONDS * 1000))
             if not polled:
                 break

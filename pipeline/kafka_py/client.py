@@ -121,8 +121,10 @@ class Client:
             return next(iter(self._open.values()))
         errors: list[OSError] = []
         timed_out = False
-        given = [(host.strip("[]"), int(port)) for host, _, port in (s.rpartition(":") for s in self.settings.servers)]
-        for address in dict.fromkeys((*given, *self._brokers.values())):
+        bootstrap = [
+            (host.strip("[]"), int(port)) for host, _, port in (s.rpartition(":") for s in self.settings.servers)
+        ]
+        for address in dict.fromkeys((*bootstrap, *self._brokers.values())):
             try:
                 return self._connect(address)
             except SSLCertVerificationError:
@@ -157,16 +159,18 @@ class Client:
         return self._open.get(address) or self._connect(address)
 
     def _connect(self, address: tuple[str, int]) -> Connection:
-        made = Connection(*address, self.settings)
+        connection = Connection(*address, self.settings)
         self._fail_fast = False
-        self._open[address] = made
-        return made
+        self._open[address] = connection
+        return connection
 
     def forget(self, connection: Connection) -> None:
         """Close a connection that has failed, or whose pending responses are no longer needed."""
         connection.close()
         with suppress(StopIteration):
-            self._open.pop(next(address for address, known in self._open.items() if known is connection))
+            self._open.pop(
+                next(address for address, open_connection in self._open.items() if open_connection is connection)
+            )
 
     def leader(self, partition: Partition, create: bool = False) -> int:
         """Return the id of the broker that leads a partition. Raises Passing or OSError if a retry may help, otherwise KafkaError.
@@ -251,8 +255,8 @@ class Client:
                 request = ListOffsetsRequest(-1, int(read_committed), _by_topic(partitions, timestamps))
                 response = self.connection(leader).ask(ApiKey.LIST_OFFSETS, request)
                 _take_offsets(response, offsets)
-            if left := timestamps.keys() - offsets.keys():
-                raise Passing(f"the brokers returned no offset for partitions {sorted(left)}")
+            if missing := timestamps.keys() - offsets.keys():
+                raise Passing(f"the brokers returned no offset for partitions {sorted(missing)}")
             return offsets
 
         return self.until_done("cannot look up offsets", attempt)

@@ -105,7 +105,7 @@ class Rows:
         columns, range_, count = self._columns, self._range, len(self._shifts)
         payload = self._payloads[0] if len(self._payloads) == 1 else b"".join(self._payloads)
         shifts, offsets = _arrow(self._shifts), _arrow(columns.offsets)
-        made = [
+        arrays = [
             _cut(payload, columns.key_starts, columns.key_ends, shifts),
             _cut(payload, columns.value_starts, columns.value_ends, shifts),
             pa.repeat(range_.topic, count),
@@ -115,8 +115,8 @@ class Rows:
             _arrow(self._kinds),
         ]
         if self._with_headers:
-            made.append(_header_lists(self._headers))
-        rows = pa.RecordBatch.from_arrays(made, schema=SCHEMAS[self._with_headers])
+            arrays.append(_header_lists(self._headers))
+        rows = pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS[self._with_headers])
         if self._cuts:
             begun = pc.greater_equal(offsets, _arrow(self._first_offsets))
             rows = rows.filter(pc.and_(begun, pc.less(offsets, range_.end)))
@@ -185,16 +185,16 @@ def _old_columns(entry: Entry) -> Columns:
 
     entry: the message, which contains several records if it is compressed.
     """
-    made = Columns(memoryview(b""), *(array("q") for _ in range(6)))
+    record_columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
     payload = bytearray()
     for record in records(entry.view):
-        made.offsets.append(record.offset)
-        made.timestamps.append(record.timestamp)
+        record_columns.offsets.append(record.offset)
+        record_columns.timestamps.append(record.timestamp)
         for part, starts, ends in (
-            (record.key, made.key_starts, made.key_ends),
-            (record.value, made.value_starts, made.value_ends),
+            (record.key, record_columns.key_starts, record_columns.key_ends),
+            (record.value, record_columns.value_starts, record_columns.value_ends),
         ):
             starts.append(-1 if part is None else len(payload))
             payload += part or b""
             ends.append(-1 if part is None else len(payload))
-    return made._replace(payload=memoryview(bytes(payload)))
+    return record_columns._replace(payload=memoryview(bytes(payload)))

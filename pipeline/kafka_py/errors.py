@@ -48,8 +48,8 @@ class KafkaError(Exception):
 class DataLoss(Exception):
     """Raised if records of the requested range no longer exist and ``failOnDataLoss`` is true."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what} (set failOnDataLoss to false to read what is left)")
+    def __init__(self, loss: str) -> None:
+        super().__init__(f"{loss} (set failOnDataLoss to false to read what is left)")
 
 
 def error_name(code: int) -> str:

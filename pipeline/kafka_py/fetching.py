@@ -238,9 +238,9 @@ class _Fetcher:
             text = f"{self._name} ends at offset {latest}, but the query reads from offset {self._position}"
             self._lose(text, self._range.end)
 
-    def _lose(self, what: str, go_on: int) -> None:
+    def _lose(self, loss: str, go_on: int) -> None:
         if self._settings.fail_on_data_loss:
-            raise DataLoss(what)
+            raise DataLoss(loss)
         self._position = go_on
 
     # ---- what is there -------------------------------------------------------------------------------------------------------

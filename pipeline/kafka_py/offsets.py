@@ -46,10 +46,10 @@ def from_json(parsed: Any) -> Offsets:
 
 def to_json(offsets: Mapping[Partition, int]) -> dict[str, dict[str, int]]:
     """Return offsets in the form ``{"topic": {"0": 23}}``, in a fixed order, so that equal offsets have equal texts."""
-    made: dict[str, dict[str, int]] = {}
+    by_topic: dict[str, dict[str, int]] = {}
     for (topic, index), offset in sorted(offsets.items()):
-        made.setdefault(topic, {})[str(index)] = offset
-    return made
+        by_topic.setdefault(topic, {})[str(index)] = offset
+    return by_topic
 
 
 def limited(limit: int, start: Mapping[Partition, int], end: Mapping[Partition, int]) -> Offsets:
@@ -62,13 +62,13 @@ def limited(limit: int, start: Mapping[Partition, int], end: Mapping[Partition, 
     total = sum(sizes.values())
     if not total:
         return dict(end)
-    made = {}
+    limited_ends = {}
     for partition, offset in end.items():
         # a quotient first, as floats: the same rounding as Spark's
         share = limit * (sizes[partition] / float(total))
-        taken = math.ceil(share) if share < 1 else math.floor(share)
-        made[partition] = min(offset, start[partition] + taken) if sizes[partition] else offset
-    return made
+        count = math.ceil(share) if share < 1 else math.floor(share)
+        limited_ends[partition] = min(offset, start[partition] + count) if sizes[partition] else offset
+    return limited_ends
 
 
 def split(ranges: Iterable[Range], min_partitions: int | None, max_records: int | None) -> list[Range]:
@@ -77,19 +77,19 @@ def split(ranges: Iterable[Range], min_partitions: int | None, max_records: int 
     min_partitions: approximate minimum number of ranges; larger ranges are split to reach it. max_records: maximum number of offsets in one range.
     None means no limit, for both parameters.
     """
-    kept = [range_ for range_ in ranges if range_.size > 0]
+    nonempty = [range_ for range_ in ranges if range_.size > 0]
     if max_records is not None:
-        kept = [piece for range_ in kept for piece in _pieces(range_, math.ceil(range_.size / max_records))]
-    if min_partitions is None or len(kept) > min_partitions:
-        return kept
-    total = sum(range_.size for range_ in kept)
-    whole = {range_ for range_ in kept if _parts(range_.size, total, min_partitions) == 1}
-    left = total - sum(range_.size for range_ in whole)
+        nonempty = [piece for range_ in nonempty for piece in _pieces(range_, math.ceil(range_.size / max_records))]
+    if min_partitions is None or len(nonempty) > min_partitions:
+        return nonempty
+    total = sum(range_.size for range_ in nonempty)
+    whole = {range_ for range_ in nonempty if _parts(range_.size, total, min_partitions) == 1}
+    remaining = total - sum(range_.size for range_ in whole)
     parts = max(min_partitions - len(whole), 1)
     return [
         piece
-        for range_ in kept
-        for piece in _pieces(range_, 1 if range_ in whole else _parts(range_.size, left, parts))
+        for range_ in nonempty
+        for piece in _pieces(range_, 1 if range_ in whole else _parts(range_.size, remaining, parts))
     ]
 
 
@@ -98,12 +98,12 @@ def _parts(size: int, total: int, parts: int) -> int:
 
 
 def _pieces(range_: Range, parts: int) -> Iterable[Range]:
-    start, left = range_.start, range_.size
+    start, remaining = range_.start, range_.size
     for number in range(parts):
-        taken = left // (parts - number)
-        if taken:  # fewer offsets than parts
-            yield range_._replace(start=start, end=start + taken)
-        start, left = start + taken, left - taken
+        size = remaining // (parts - number)
+        if size:  # fewer offsets than parts
+            yield range_._replace(start=start, end=start + size)
+        start, remaining = start + size, remaining - size
 
 
 def lost(start: Mapping[Partition, int], end: Mapping[Partition, int], new: Mapping[Partition, int]) -> list[str]:

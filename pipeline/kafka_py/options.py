@@ -162,8 +162,10 @@ def source_settings(options: Mapping[str, str], *, streaming: bool) -> SourceSet
         raise OptionError(topic_options, f"exactly one of these options must be given (got {given_options})")
     start = _bound(read, STARTS, LATEST if streaming else EARLIEST)
     end = _bound(read, ENDS, LATEST)
-    if streaming and (given := [name for name in ENDS if read.text(name) is not None]):
-        raise OptionError(given[0], "cannot be used with a streaming query, which has no end; leave the option out")
+    if streaming and (end_options := [name for name in ENDS if read.text(name) is not None]):
+        raise OptionError(
+            end_options[0], "cannot be used with a streaming query, which has no end; leave the option out"
+        )
     if not streaming:
         _check_batch(start, LATEST, "a batch query cannot start at latest")
         _check_batch(end, EARLIEST, "a batch query cannot end at earliest")
@@ -229,14 +231,14 @@ def wants_headers(options: Mapping[str, str]) -> bool:
 class _Reader:
     """A lookup of options that ignores case, because Spark passes option names in lower case."""
 
-    def __init__(self, options: Mapping[str, str], known: tuple[str, ...] | None) -> None:
+    def __init__(self, options: Mapping[str, str], known_options: tuple[str, ...] | None) -> None:
         self._options = {name.lower(): value for name, value in options.items()}
-        if known is None:
+        if known_options is None:
             return
-        spelling = {name.lower(): name for name in (*known, *WITHOUT_EFFECT, *STORE_PASSWORDS)}
+        spelling = {name.lower(): name for name in (*known_options, *WITHOUT_EFFECT, *STORE_PASSWORDS)}
         for name in self._options:
             if name not in spelling:
-                raise OptionError(name, _unknown(name, spelling, known))
+                raise OptionError(name, _unknown(name, spelling, known_options))
 
     def text(self, name: str) -> str | None:
         return self._options.get(name.lower())
@@ -281,20 +283,20 @@ OF_LIBRDKAFKA = ("kafka.sasl.username", "kafka.sasl.password")
 """The settings of librdkafka for user and password. kafka_py rejects them and requires `kafka.sasl.jaas.config`, as Kafka's own clients do."""
 
 
-def _unknown(name: str, spelling: Mapping[str, str], known: tuple[str, ...]) -> str:
+def _unknown(name: str, spelling: Mapping[str, str], known_options: tuple[str, ...]) -> str:
     """Return the message for an unknown option.
 
-    name: the unknown option, in lower case. spelling: maps each accepted option in lower case to its usual spelling. known: the options that the
-    message lists if no accepted option has a similar name.
+    name: the unknown option, in lower case. spelling: maps each accepted option in lower case to its usual spelling. known_options: the options that
+    the message lists if no accepted option has a similar name.
     """
     if name in {option.lower() for option in (*SOURCE_OPTIONS, *SINK_OPTIONS)}:
-        return f"is an option of {'writes' if CHOICES[0] in known else 'reads'} only"
+        return f"is an option of {'writes' if CHOICES[0] in known_options else 'reads'} only"
     if name in OF_LIBRDKAFKA:
         return f"is not known; set {JAAS}, as for Kafka's Java clients: {LOGIN_EXAMPLE}"
     nearest = difflib.get_close_matches(name, spelling, n=1, cutoff=NEAR)
     if nearest:
         return f'is not known; did you mean "{spelling[nearest[0]]}"?'
-    return f"is not known; known are {', '.join(sorted(known))}"
+    return f"is not known; known are {', '.join(sorted(known_options))}"
 
 
 def _one_of(text: str, values: tuple[str, ...]) -> str:
@@ -352,12 +354,12 @@ def _pattern(read: _Reader) -> str:
 
 
 def _assigned(read: _Reader) -> tuple[Partition, ...]:
-    made = read.parsed("assign", _partitions_of, '{"topic": [0, 1]}')
-    if made is None:
+    partitions = read.parsed("assign", _partitions_of, '{"topic": [0, 1]}')
+    if partitions is None:
         return ()
-    if not made:
+    if not partitions:
         raise OptionError("assign", "must name at least one partition")
-    return made
+    return partitions
 
 
 def _partitions_of(parsed: Any) -> tuple[Partition, ...]:

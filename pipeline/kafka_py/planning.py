@@ -56,11 +56,11 @@ class Planner:
             return list(settings.assigned)
         if settings.pattern:
             return self._client.partitions_like(settings.pattern)
-        for left in range(settings.num_retries, -1, -1):
+        for retries_left in range(settings.num_retries, -1, -1):
             try:
                 return self._client.partitions_of(settings.topics)
             except KafkaError as error:
-                if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or not left:
+                if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or not retries_left:
                     raise
             time.sleep(settings.retry_interval_ms / 1000)
         raise AssertionError(
@@ -70,15 +70,17 @@ class Planner:
     def earliest(self, partitions: Iterable[Partition]) -> Offsets:
         return self._ask(dict.fromkeys(partitions, EARLIEST))
 
-    def latest(self, known: Mapping[Partition, int]) -> Offsets:
-        """Return the current end offset of each partition. known: end offsets returned by earlier calls.
+    def latest(self, earlier_ends: Mapping[Partition, int]) -> Offsets:
+        """Return the current end offset of each partition. earlier_ends: end offsets returned by earlier calls.
 
-        If an offset is below the one in `known`, it may come from a new leader that does not know the end of the partition yet. All offsets are then
-        looked up again, at most `num_retries` times.
+        If an offset is below the one in `earlier_ends`, it may come from a new leader that does not know the end of the partition yet. All offsets
+        are then looked up again, at most `num_retries` times.
         """
-        for left in range(self._settings.num_retries, -1, -1):
+        for retries_left in range(self._settings.num_retries, -1, -1):
             offsets = self._ask(dict.fromkeys(self.partitions(), LATEST))
-            if not left or all(offset >= known.get(partition, 0) for partition, offset in offsets.items()):
+            if not retries_left or all(
+                offset >= earlier_ends.get(partition, 0) for partition, offset in offsets.items()
+            ):
                 break
             time.sleep(self._settings.retry_interval_ms / 1000)
         return offsets
@@ -115,17 +117,17 @@ class Planner:
             return self._ask(dict.fromkeys(partitions, bound.everywhere))
         if bound.timestamp is not None:
             return self._ask(dict.fromkeys(partitions, bound.timestamp))
-        given = bound.offsets if bound.timestamps is None else bound.timestamps
-        assert given is not None
-        if given.keys() != set(partitions):
+        positions = bound.offsets if bound.timestamps is None else bound.timestamps
+        assert positions is not None
+        if positions.keys() != set(partitions):
             text = (
-                f"names {_names(given)}, but must name exactly the partitions that the query reads: {_names(partitions)}; "
+                f"names {_names(positions)}, but must name exactly the partitions that the query reads: {_names(partitions)}; "
                 "in offsets, -2 means the earliest and -1 the latest"
             )
             raise OptionError(bound.name, text)
         if bound.timestamps is not None:
-            return self._ask(given)
-        return given | self._ask({p: offset for p, offset in given.items() if offset in _SYMBOLS})
+            return self._ask(positions)
+        return positions | self._ask({p: offset for p, offset in positions.items() if offset in _SYMBOLS})
 
     def _ask(self, timestamps: Mapping[Partition, int]) -> Offsets:
         return self._client.offsets(timestamps, self._settings.read_committed) if timestamps else {}

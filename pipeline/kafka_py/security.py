@@ -168,9 +168,9 @@ def secured(sock: socket.socket, host: str, security: Security) -> socket.socket
     """
     if not security.tls:
         return sock
-    made = context(security)
+    tls_context = context(security)
     try:
-        return made.wrap_socket(sock, server_hostname=host)
+        return tls_context.wrap_socket(sock, server_hostname=host)
     except (ssl.SSLCertVerificationError, TimeoutError):
         raise
     except (ssl.SSLEOFError, ConnectionError):
@@ -187,21 +187,21 @@ def secured(sock: socket.socket, host: str, security: Security) -> socket.socket
 def context(security: Security) -> ssl.SSLContext:
     """Return the TLS context that the settings describe. Raises OptionError for PEM that cannot be read."""
     try:
-        made = ssl.create_default_context(cafile=security.trusted, cadata=security.trusted_text)
+        tls_context = ssl.create_default_context(cafile=security.trusted, cadata=security.trusted_text)
     except (OSError, ValueError) as error:
         name = f"{TRUST}.location" if security.trusted else f"{TRUST}.certificates"
         raise OptionError(name, f"cannot be read as PEM: {error}") from None
-    made.check_hostname = security.checks_name
+    tls_context.check_hostname = security.checks_name
     try:
         if security.keys:
-            made.load_cert_chain(security.keys, password=security.key_password)
+            tls_context.load_cert_chain(security.keys, password=security.key_password)
         elif security.keys_text:
             with tempfile.TemporaryDirectory() as folder:  # ssl reads keys from files only; this folder is private
                 path = Path(folder) / "keys.pem"
                 path.touch(0o600)
                 path.write_text(security.keys_text)
-                made.load_cert_chain(path, password=security.key_password)
+                tls_context.load_cert_chain(path, password=security.key_password)
     except (OSError, ValueError) as error:
         name = f"{KEYS}.location" if security.keys else f"{KEYS}.key"
         raise OptionError(name, f"cannot be read as PEM: {error}") from None
-    return made
+    return tls_context

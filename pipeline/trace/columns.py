@@ -202,12 +202,12 @@ def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: in
         )
 
 
-def _with_markers(rows: Iterator[tuple[str, Row]], kept: Any) -> Iterator[tuple[str, Row]]:
+def _with_markers(rows: Iterator[tuple[str, Row]], stored_records: Any) -> Iterator[tuple[str, Row]]:
     """Add the columns of transaction markers to the rows of control batches, and yield all rows.
 
-    rows: (table name, row) for each batch, from `_batch_rows`. kept: the records field of these batches as the trace stores it.
+    rows: (table name, row) for each batch, from `_batch_rows`. stored_records: the records field of these batches as the trace stores it.
     """
-    for (table, row), (_, batch) in zip(rows, read_kept(kept or b""), strict=True):
+    for (table, row), (_, batch) in zip(rows, read_kept(stored_records or b""), strict=True):
         marker = _marker(batch)
         if marker is not None:
             row |= {"committed": marker.committed, "coordinator_epoch": marker.coordinator_epoch}

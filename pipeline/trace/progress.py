@@ -13,7 +13,7 @@ class Progress:
         self._started = time.perf_counter()
         self._quiet = quiet
 
-    def note(self, what: str) -> None:
+    def note(self, step: str) -> None:
         if not self._quiet:
-            sys.stderr.write(f"{time.perf_counter() - self._started:6.1f} s  {what}\n")
+            sys.stderr.write(f"{time.perf_counter() - self._started:6.1f} s  {step}\n")
             sys.stderr.flush()

@@ -250,7 +250,7 @@ def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
         granted=granted,
         requests=requests,
     )
-    kept = tables.sql(
+    other_owners = tables.sql(
         """
         SELECT g.run, g.seq, g.group_id, g.topic, g.partition, max(struct(h.at_ns, h.member_id, r.begun_ns)) AS other
         FROM {granted} g
@@ -268,11 +268,11 @@ def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
         """
         SELECT g.run, g.seq, g.group_id, g.topic, g.partition, g.member_id, other.member_id AS other_member_id,
                other.at_ns AS before_ns, other.begun_ns AS then_ns, other IS NOT NULL AS broken
-        FROM {granted} g LEFT JOIN {kept} k
-            ON k.run = g.run AND k.seq = g.seq AND k.group_id = g.group_id AND k.topic = g.topic AND k.partition = g.partition
+        FROM {granted} g LEFT JOIN {other_owners} o
+            ON o.run = g.run AND o.seq = g.seq AND o.group_id = g.group_id AND o.topic = g.topic AND o.partition = g.partition
         """,
         granted=granted,
-        kept=kept,
+        other_owners=other_owners,
     )
 
 
