@@ -120,8 +120,8 @@ def _log(cluster: VirtualCluster, topic: str, index: int, leader: int) -> dict[s
     position, records = start.log_start_offset, []
     while position < start.high_watermark:
         [data] = ask(cluster, leader, fetch((topic, index, position)), 11).responses[0].partitions
-        got = [r for r in entries(bytes(data.records)) if r.offset >= position]
-        if not got:
+        new_records = [r for r in entries(bytes(data.records)) if r.offset >= position]
+        if not new_records:
             break
         records += [
             [
@@ -130,9 +130,9 @@ def _log(cluster: VirtualCluster, topic: str, index: int, leader: int) -> dict[s
                 *(None if b is None else b.decode("latin-1") for b in (r.key, r.value)),
                 len(r.headers),
             ]
-            for r in got
+            for r in new_records
         ]
-        position = got[-1].offset + 1
+        position = new_records[-1].offset + 1
     epochs = [
         ask(
             cluster,

@@ -51,8 +51,8 @@ def make_data() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "data"
             command = [sys.executable, "-m", "tests.artifacts.make", "fill", name, str(folder)]
-            done = subprocess.run(command, check=False)
-            assert done.returncode == (0 if name == "clean" else -signal.SIGKILL), done
+            completed = subprocess.run(command, check=False)
+            assert completed.returncode == (0 if name == "clean" else -signal.SIGKILL), completed
             pack(f"data-{name}", folder)
         with tempfile.TemporaryDirectory() as scratch:
             again = recovered(unpack(f"data-{name}", Path(scratch) / "data"))
@@ -62,20 +62,20 @@ def make_data() -> None:
 
 def fill(artifact: str, folder: Path) -> None:
     """Fill a data directory in this process, and kill the process at the end for the artifact of a killed broker."""
-    made = VirtualCluster(BROKERS, clock=ManualClock(START_MS), data_dir=folder, seed=1)
+    kafka = VirtualCluster(BROKERS, clock=ManualClock(START_MS), data_dir=folder, seed=1)
 
     def topic(name: str, partitions: int, **configs: str) -> None:
         settings = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in configs.items()]
         [result] = ask(
-            made, 0, CreateTopicsRequest([CreatableTopic(name, partitions, 3, [], settings)], 1000), 5
+            kafka, 0, CreateTopicsRequest([CreatableTopic(name, partitions, 3, [], settings)], 1000), 5
         ).topics
         assert result.error_code == 0, result
 
     def write(name: str, data: bytes, index: int = 0, version: int = 9) -> None:
-        leader, _ = made.state.controller.image.leader_of(name, index)
-        answer = ask(made, leader, produce(name, data, index, acks=-1), version)
+        leader, _ = kafka.state.controller.image.leader_of(name, index)
+        answer = ask(kafka, leader, produce(name, data, index, acks=-1), version)
         assert answer.responses[0].partition_responses[0].error_code == 0, answer
-        made.advance(100)
+        kafka.advance(100)
 
     topic("events", 2, segment_bytes="1000", retention_ms="-1")
     topic("table", 1, cleanup_policy="compact", segment_bytes="1000", min_cleanable_dirty_ratio="0.01")
@@ -88,44 +88,44 @@ def fill(artifact: str, folder: Path) -> None:
     for data in COMPRESSED.values():
         write("events", data)
     write("events", message_set(b"old", b"older", magic=0), 1, version=1)
-    made.state.log_manager.compaction.clean("table", 0, made.now_ms)
-    made.run()
+    kafka.state.log_manager.compaction.clean("table", 0, kafka.now_ms)
+    kafka.run()
     write("table", batch(b"open", b"segment", keys=True))
     write("trimmed", batch(*values(12)))
-    leader, _ = made.state.controller.image.leader_of("trimmed", 0)
+    leader, _ = kafka.state.controller.image.leader_of("trimmed", 0)
     trimmed = [DeleteRecordsTopic("trimmed", [DeleteRecordsPartition(0, 5)])]
-    ask(made, leader, DeleteRecordsRequest(trimmed, 1000), 2)
-    made.state.controller.elect("events", 1, (made.state.controller.image.leader_of("events", 1)[0] + 1) % BROKERS)
-    made.run()
+    ask(kafka, leader, DeleteRecordsRequest(trimmed, 1000), 2)
+    kafka.state.controller.elect("events", 1, (kafka.state.controller.image.leader_of("events", 1)[0] + 1) % BROKERS)
+    kafka.run()
     write("events", batch(b"in the next epoch"), 1)
-    ask(made, 0, DeleteTopicsRequest([], ["deleted"], 1000), 5)
-    producer = ask(made, 0, InitProducerIdRequest(None, 1000), 4).producer_id
+    ask(kafka, 0, DeleteTopicsRequest([], ["deleted"], 1000), 5)
+    producer = ask(kafka, 0, InitProducerIdRequest(None, 1000), 4).producer_id
     for sequence in (0, 2, 4):
         write("events", batch(*values(2), producer_id=producer, producer_epoch=0, base_sequence=sequence))
-    _commit_offsets(made)
-    _set_quotas_and_settings(made)
-    made.advance(1000)
-    expect(f"data-{artifact}", contents(made))
+    _commit_offsets(kafka)
+    _set_quotas_and_settings(kafka)
+    kafka.advance(1000)
+    expect(f"data-{artifact}", contents(kafka))
     if artifact == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
-    made.state.close()
+    kafka.state.close()
 
 
-def _commit_offsets(made: VirtualCluster) -> None:
-    coordinator = made.state.coordinator_of("committed")
-    made.run()
-    ask(made, coordinator, commit("committed", ("events", 0, 7), ("events", 1, 9), ("table", 0, 3)), 8)
-    ask(made, coordinator, commit("committed", ("events", 0, 11)), 8)
-    member = made.connect(made.state.coordinator_of("with a member"), client_id="member")
+def _commit_offsets(kafka: VirtualCluster) -> None:
+    coordinator = kafka.state.coordinator_of("committed")
+    kafka.run()
+    ask(kafka, coordinator, commit("committed", ("events", 0, 7), ("events", 1, 9), ("table", 0, 3)), 8)
+    ask(kafka, coordinator, commit("committed", ("events", 0, 11)), 8)
+    member = kafka.connect(kafka.state.coordinator_of("with a member"), client_id="member")
     member_id = member.ask(join("with a member"), 9).member_id
     member.send(join("with a member", member_id), 9)
-    made.advance(10)
+    kafka.advance(10)
     assert not member.ask(sync("with a member", member_id, 1, {member_id: b"everything"}), 5).error_code
     response = member.ask(commit("with a member", ("trimmed", 0, 8), member_id=member_id, generation=1), 8)
     assert response.topics[0].partitions[0].error_code == 0, response
 
 
-def _set_quotas_and_settings(made: VirtualCluster) -> None:
+def _set_quotas_and_settings(kafka: VirtualCluster) -> None:
     quotas = alter_quotas(
         ({"client-id": "limited"}, "producer_byte_rate", 1000.0),
         ({"client-id": None}, "consumer_byte_rate", 2500.0),
@@ -134,8 +134,8 @@ def _set_quotas_and_settings(made: VirtualCluster) -> None:
         ({"ip": "10.0.0.1"}, "connection_creation_rate", 7.0),
         ({"client-id": "gone"}, "producer_byte_rate", 1.0),
     )
-    assert not any(entry.error_code for entry in ask(made, 0, quotas, 1).entries)
-    ask(made, 0, alter_quotas(({"client-id": "gone"}, "producer_byte_rate", None)), 1)
+    assert not any(entry.error_code for entry in ask(kafka, 0, quotas, 1).entries)
+    ask(kafka, 0, alter_quotas(({"client-id": "gone"}, "producer_byte_rate", None)), 1)
     for kind, name, setting, value in (
         (BROKER, "", "log.retention.ms", "70000000"),
         (BROKER, "1", "leader.replication.throttled.rate", "1000000"),
@@ -143,7 +143,7 @@ def _set_quotas_and_settings(made: VirtualCluster) -> None:
     ):
         resource = AlterConfigsResource(kind, name, [AlterableConfig(setting, 0, value)])
         broker_id = int(name) if name.isdigit() else 0
-        assert not ask(made, broker_id, IncrementalAlterConfigsRequest([resource]), 1).responses[0].error_code
+        assert not ask(kafka, broker_id, IncrementalAlterConfigsRequest([resource]), 1).responses[0].error_code
 
 
 # ---- a trace and its tables ---------------------------------------------------------------------------------------------
@@ -155,18 +155,18 @@ def make_trace() -> None:
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with cluster(1, {"t": 2}, port=TRACE_PORT, trace=folder / "trace") as made:
-            made.set_quota(client_id="writer", producer_byte_rate=10_000)
-            producer = KafkaProducer(bootstrap_servers=made.bootstrap, client_id="writer", linger_ms=5, acks="all")
+        with cluster(1, {"t": 2}, port=TRACE_PORT, trace=folder / "trace") as kafka:
+            kafka.set_quota(client_id="writer", producer_byte_rate=10_000)
+            producer = KafkaProducer(bootstrap_servers=kafka.bootstrap, client_id="writer", linger_ms=5, acks="all")
             for number in range(300):
                 producer.send("t", b"x" * 100, key=b"%d" % (number % 7), partition=number % 2)
                 if number % 10 == 9:
                     producer.flush(30)
                 if number % 100 == 99:
-                    made.clock.advance(20_000)
+                    kafka.clock.advance(20_000)
             producer.close(5)
             consumer = KafkaConsumer(
-                bootstrap_servers=made.bootstrap,
+                bootstrap_servers=kafka.bootstrap,
                 client_id="reader",
                 group_id="g",
                 auto_offset_reset="earliest",
@@ -193,8 +193,8 @@ def make_groups() -> None:
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with cluster(1, {"t": 2}, release="4.2", port=TRACE_PORT, trace=folder / "trace") as made:
-            producer = KafkaProducer(bootstrap_servers=made.bootstrap, client_id="writer", acks="all")
+        with cluster(1, {"t": 2}, release="4.2", port=TRACE_PORT, trace=folder / "trace") as kafka:
+            producer = KafkaProducer(bootstrap_servers=kafka.bootstrap, client_id="writer", acks="all")
             for number in range(100):
                 producer.send("t", b"x" * 100, partition=number % 2)
             producer.flush(30)
@@ -202,7 +202,7 @@ def make_groups() -> None:
             for protocol in ("classic", "consumer"):
                 members: list[Any] = []
                 for name in ("first", "second"):
-                    options = {"bootstrap.servers": made.bootstrap, "group.id": protocol, "client.id": name}
+                    options = {"bootstrap.servers": kafka.bootstrap, "group.id": protocol, "client.id": name}
                     options |= {"group.protocol": protocol, "auto.offset.reset": "earliest"}
                     members.append(Consumer({**options, "enable.auto.commit": False}))
                     members[-1].subscribe(["t"])
@@ -233,8 +233,8 @@ def make_transactions() -> None:
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with cluster(1, {"t": 2}, release="4.2", port=TRACE_PORT, trace=folder / "trace") as made:
-            options = {"bootstrap.servers": made.bootstrap}
+        with cluster(1, {"t": 2}, release="4.2", port=TRACE_PORT, trace=folder / "trace") as kafka:
+            options = {"bootstrap.servers": kafka.bootstrap}
             consumer = Consumer({**options, "group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest"})
             producer = Producer({**options, "transactional.id": "tx", "client.id": "writer", "linger.ms": 0})
             producer.init_transactions(30)
@@ -250,9 +250,9 @@ def make_transactions() -> None:
                     break
                 (producer.abort_transaction if number % 3 else producer.commit_transaction)(30)
             consumer.assign([TopicPartition("t", 0, 0), TopicPartition("t", 1, 0)])
-            seen = 0
-            while seen < 8:
-                seen += consumer.poll(0.1) is not None
+            received = 0
+            while received < 8:
+                received += consumer.poll(0.1) is not None
             consumer.close()
             producer.abort_transaction(30)
         [path] = (folder / "trace").iterdir()
@@ -283,26 +283,26 @@ def make_streams() -> None:
             "t": {"partitions": 2, "configs": {"retention.ms": -1}},
             ALERTS: {"partitions": 1, "configs": {"retention.ms": -1}},
         }
-        with cluster(1, topics, data_dir=folder / "data", journal_topic=JOURNAL) as made:
-            made.alter_topic(JOURNAL, retention_ms=-1)
-            made.set_quota(client_id="writer", producer_byte_rate=10_000)
+        with cluster(1, topics, data_dir=folder / "data", journal_topic=JOURNAL) as kafka:
+            kafka.alter_topic(JOURNAL, retention_ms=-1)
+            kafka.set_quota(client_id="writer", producer_byte_rate=10_000)
             rows: list[tuple[int, int]] = []
             for _ in range(2):
-                write(made, "writer", 120)
-                made.clock.advance(30_000)
-                rows += run_kafka_py(spark, made.bootstrap, folder / "kafka_py")
-                run_live(spark, made.bootstrap, folder / "live")
-            expect("streams", _stream_facts(made, spark, folder, rows))
+                write(kafka, "writer", 120)
+                kafka.clock.advance(30_000)
+                rows += run_kafka_py(spark, kafka.bootstrap, folder / "kafka_py")
+                run_live(spark, kafka.bootstrap, folder / "live")
+            expect("streams", _stream_facts(kafka, spark, folder, rows))
         pack("streams", folder)
 
 
-def _stream_facts(made: TestCluster, spark: Any, folder: Path, rows: list[tuple[int, int]]) -> dict[str, Any]:
+def _stream_facts(kafka: TestCluster, spark: Any, folder: Path, rows: list[tuple[int, int]]) -> dict[str, Any]:
     from tests.artifacts.streams import ALERTS, table_rows
 
     return {
         "read by kafka_py": [sum(partition == index for partition, _ in rows) for index in range(2)],
         "table of the live job": table_rows(spark, folder / "live"),
-        "alerts": len(made.records(ALERTS)),
+        "alerts": len(kafka.records(ALERTS)),
     }
 
 

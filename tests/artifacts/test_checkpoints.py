@@ -36,10 +36,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def kafka(folder: Path) -> Iterator[TestCluster]:
     """Start a broker on a copy of the data directory, at a time after all its records."""
-    with cluster(1, data_dir=folder / "data", journal_topic=JOURNAL) as made:
-        newest_ms = max(record.timestamp_ms for record in made.records("t") + made.records(JOURNAL))
-        made.clock.advance(max(0, newest_ms - made.clock.now_ms()) + 600_000)
-        yield made
+    with cluster(1, data_dir=folder / "data", journal_topic=JOURNAL) as running:
+        newest_ms = max(record.timestamp_ms for record in running.records("t") + running.records(JOURNAL))
+        running.clock.advance(max(0, newest_ms - running.clock.now_ms()) + 600_000)
+        yield running
 
 
 def test_spark_source_named_kafka_py_resumes_from_a_checkpoint_of_an_older_version(
@@ -61,14 +61,14 @@ def test_live_spark_job_resumes_from_a_checkpoint_written_by_an_older_version(
     assert len(kafka.records(JOURNAL)) > 0  # a job that started from the beginning would count all of it again
     write(kafka, "writer", COUNT)
     kafka.clock.advance(1000)
-    throttles = [seen for seen in kafka.journal.throttles() if seen.client_id == "writer"]
+    throttles = [throttle for throttle in kafka.journal.throttles() if throttle.client_id == "writer"]
     run_live(spark, kafka.bootstrap, folder / "live")
     after = table_rows(spark, folder / "live")
     new = [row for row in after if row not in before]
     assert [row for row in after if row in before] == before
     [(_, client_id, batch, count, throttled_ms)] = new
     assert (client_id, count) == ("writer", len(throttles)) and count > 0
-    assert throttled_ms == sum(seen.throttle_time_ms for seen in throttles)
+    assert throttled_ms == sum(throttle.throttle_time_ms for throttle in throttles)
     assert batch > max(row[2] for row in before)
     assert len(kafka.records(ALERTS)) == alerts + 1
 

@@ -77,8 +77,8 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
             home.joinpath(entry.name).symlink_to(entry)
     (home / "conf").mkdir()
     (home / "conf" / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in SMALL.items()))
-    kept = {name: value for name, value in os.environ.items() if name not in LOCAL_ONLY}
-    yield kept | {
+    inherited = {name: value for name, value in os.environ.items() if name not in LOCAL_ONLY}
+    yield inherited | {
         "SPARK_HOME": str(home),
         "SPARK_CONF_DIR": str(home / "conf"),
         "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
@@ -114,11 +114,13 @@ def test_documented_spark_cluster_commands_build_the_same_tables_as_plain_python
     assert "No module named 'kafkaproto'" in alone.stderr
 
     commands = instructions().replace("kafkaproto.zip", str(tmp_path / "kafkaproto.zip"))
-    given = environment | {"PYTHON": str(python), "TRACE": str(trace), "OUT": str(out)}
-    done = subprocess.run(["bash", "-euc", commands], cwd=ROOT, env=given, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    variables = environment | {"PYTHON": str(python), "TRACE": str(trace), "OUT": str(out)}
+    completed = subprocess.run(
+        ["bash", "-euc", commands], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 0, completed.stdout[-3000:] + completed.stderr[-3000:]
     assert len(list((tmp_path / "spark" / "work").glob("app-*/*"))) == 2
-    assert (out / "report.html").is_file() and "rules broken" in done.stdout
+    assert (out / "report.html").is_file() and "rules broken" in completed.stdout
 
     job.build(trace, tmp_path / "other", job.without_spark)
     for table in TABLES:
@@ -140,8 +142,8 @@ def test_pack_command_writes_an_importable_zip_that_contains_only_kafkaproto(tmp
         "-c",
         f"import sys; sys.path[:0] = [{str(archive)!r}, {str(Path(job.pa.__file__).parents[1])!r}]; {program}",
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout.count(str(archive)) == 2, done.stderr
+    completed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert completed.stdout.count(str(archive)) == 2, completed.stderr
 
 
 def test_pack_command_prints_an_error_for_a_zip_path_in_a_missing_folder(

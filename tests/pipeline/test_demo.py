@@ -59,12 +59,12 @@ def test_demo_replaces_only_the_text_between_the_begin_and_end_markers_of_a_page
     assert page.read_text() == f"before\n{BEGIN}\nRun on 2026-11-26 at 398a81f:\n\n{markdown(steps)}\n{END}\nafter\n"
 
 
-@pytest.mark.parametrize(("seen", "status"), [(1, 0), (2, 1)], ids=["as expected", "one cell differs"])
+@pytest.mark.parametrize(("actual", "status"), [(1, 0), (2, 1)], ids=["as expected", "one cell differs"])
 def test_demo_exits_with_status_1_if_an_actual_value_differs_from_the_expected_value(
-    seen: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    actual: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(brokers: object, progress: Progress) -> list[Cell]:
-        return [same("a", 1, 1), same("b", 1, seen)]
+        return [same("a", 1, 1), same("b", 1, actual)]
 
     monkeypatch.setattr("kafkaproto.pipeline.demo.limits.run", run)
     assert demo.main(["--only", "limits"]) == status
@@ -94,16 +94,17 @@ def test_every_step_of_the_demo_is_a_module_with_a_function_named_run(module: st
 def test_demo_prints_a_pip_install_command_and_exits_if_a_package_is_missing(
     missing: str, arguments: list[str], expected_text: str
 ) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", WITHOUT_PACKAGE, missing, *arguments],
         capture_output=True,
         text=True,
         timeout=50,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (3, "")
+    assert (completed.returncode, completed.stdout) == (3, "")
     assert (
-        done.stderr == f"demo: {missing} is missing: install it in a checkout with pip install '.[{expected_text}]'\n"
+        completed.stderr
+        == f"demo: {missing} is missing: install it in a checkout with pip install '.[{expected_text}]'\n"
     )
 
 
@@ -148,14 +149,14 @@ def test_demo_throttle_check_accepts_kafkas_formula_but_not_a_token_bucket() -> 
 def test_demo_quota_check_counts_no_bytes_for_a_throttled_fetch_without_records() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
-    rate, now_ms, answers, left = SampledRate(), 0.0, [], 140
-    while left:
+    rate, now_ms, answers, remaining = SampledRate(), 0.0, [], 140
+    while remaining:
         now_ms += 1
         throttle_ms = rate.record_and_throttle(100_300, int(now_ms), QUOTA)
         if throttle_ms:
             rate.record(-100_300, int(now_ms))
         else:
-            left -= 1
+            remaining -= 1
         answers.append(MeasuredResponse(now_ms, throttle_ms, empty=throttle_ms > 0))
         now_ms += throttle_ms
     assert any(a.empty for a in answers)

@@ -38,13 +38,13 @@ with cluster(topics={"__journal": 1}) as c:
 @pytest.mark.spark
 @pytest.mark.timeout(120)
 def test_killed_spark_jvm_raises_an_error_that_says_how_to_give_it_more_memory() -> None:
-    done = subprocess.run([sys.executable, "-c", DIES], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    completed = subprocess.run([sys.executable, "-c", DIES], capture_output=True, text=True, check=False)
+    assert completed.returncode == 1
     assert (
         "JvmGone: Spark's JVM exited with status -9, perhaps because it ran out of memory (to give it more: PYSPARK_SUBMIT_ARGS="
-        in done.stderr
+        in completed.stderr
     )
-    code, shuffles = done.stdout.splitlines()
+    code, shuffles = completed.stdout.splitlines()
     assert code == "240 MB"
     assert shuffles.endswith("/local") and not shuffles.startswith("/dev/shm")
 
@@ -76,7 +76,7 @@ def test_error_for_a_missing_spark_connector_suggests_a_pyspark_version_to_insta
 def test_spark_job_prints_a_single_error_line_if_its_kafka_connector_is_unavailable(tmp_path: Path) -> None:
     """No release has this version, so the connector is unavailable with and without a network."""
     environment = {**os.environ, "KAFKAPROTO_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", OTHER_PYSPARK],
         cwd=tmp_path,
         env=environment,
@@ -84,9 +84,9 @@ def test_spark_job_prints_a_single_error_line_if_its_kafka_connector_is_unavaila
         text=True,
         check=False,
     )
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith(
+    assert completed.returncode == 2, completed.stderr
+    assert completed.stderr.count("\n") == 1
+    assert completed.stderr.startswith(
         f"kafkaproto live: the Kafka connector {connector_of('4.0.12345')} cannot be resolved ("
     )
-    assert done.stderr.endswith("pip install pyspark==4.0.0\n")
+    assert completed.stderr.endswith("pip install pyspark==4.0.0\n")

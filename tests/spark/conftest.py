@@ -16,9 +16,9 @@ SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    made = session.scratch_folder()
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
+    folder = session.scratch_folder()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

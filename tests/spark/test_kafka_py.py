@@ -36,11 +36,11 @@ def registered(spark: Any) -> None:
     spark.dataSource.register(KafkaPy)
 
 
-def with_options(what: Any, servers: str, options: dict[str, str]) -> Any:
-    what = what.option("kafka.bootstrap.servers", servers)
+def with_options(builder: Any, servers: str, options: dict[str, str]) -> Any:
+    builder = builder.option("kafka.bootstrap.servers", servers)
     for name, value in options.items():
-        what = what.option(name.replace("__", "."), value)
-    return what
+        builder = builder.option(name.replace("__", "."), value)
+    return builder
 
 
 def frame(spark: Any, source: str, servers: str, **options: str) -> Any:
@@ -57,13 +57,13 @@ def same_rows(spark: Any, servers: str, tasks: int | None = None, **options: str
         data_frame.orderBy("topic", "partition", "offset").collect() for data_frame in (ours, theirs)
     )
     assert our_rows == their_rows
-    made: Rows = our_rows
-    return made
+    rows: Rows = our_rows
+    return rows
 
 
 def fill(kafka: TestCluster, count: int, partition: int = 0, topic: str = "t", first: int = 0) -> None:
     """Write records without key, value or headers, one batch for each."""
-    made = [
+    new_records = [
         NewRecord(
             None if i % 7 == 3 else b"value %d" % i,
             None if i % 3 == 1 else b"key %d" % i,
@@ -72,7 +72,7 @@ def fill(kafka: TestCluster, count: int, partition: int = 0, topic: str = "t", f
         )
         for i in range(first, first + count)
     ]
-    kafka.produce(topic, made, partition, list(Compression)[partition])
+    kafka.produce(topic, new_records, partition, list(Compression)[partition])
 
 
 # ---- batch reads -------------------------------------------------------------------------------------------------------------
@@ -261,14 +261,14 @@ def test_spark_kafka_py_batch_write_stores_the_same_records_as_the_spark_connect
     spark: Any, kafka: TestCluster
 ) -> None:
     headers = [("h", b"1"), ("n", None)]
-    made = [
+    rows = [
         (None if i % 3 else b"k%d" % i, None if i % 5 == 2 else b"v%d" % i, i % 3, headers if i % 2 else None)
         for i in range(200)
     ]
-    given = spark.createDataFrame(made, WRITTEN)
+    data_frame = spark.createDataFrame(rows, WRITTEN)
     for source in BOTH:
         kafka.create_topic(source, 3)
-        writer = given.write.format(source).mode("append").option("kafka.bootstrap.servers", kafka.bootstrap)
+        writer = data_frame.write.format(source).mode("append").option("kafka.bootstrap.servers", kafka.bootstrap)
         writer.option("topic", source).save()
     stored = {
         source: sorted((r.partition, r.key or b"", r.value or b"", r.headers) for r in kafka.records(source))
@@ -383,8 +383,8 @@ def real() -> Iterator[str]:
             NewTopic("compacted", 1, 1, config=cleaned),
             NewTopic("stamped", 1, 1, config={"message.timestamp.type": "LogAppendTime"}),
         ]
-        for made in admin.create_topics(topics).values():
-            made.result(30)
+        for future in admin.create_topics(topics).values():
+            future.result(30)
         _transactions(Producer({**base, "transactional.id": "x"}))
         plain = Producer({**base, "linger.ms": 5, "compression.type": "lz4"})
         for i in range(50):
@@ -400,8 +400,8 @@ def _create(servers: str, topic: str) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": servers})
-    for made in admin.create_topics([NewTopic(topic, 2, 1)]).values():
-        made.result(30)
+    for future in admin.create_topics([NewTopic(topic, 2, 1)]).values():
+        future.result(30)
 
 
 def _transactions(producer: Any, topic: str = "txn") -> None:
@@ -425,7 +425,7 @@ def _compacted(producer: Any, servers: str) -> None:
     from kafkaproto.pipeline.kafka_py.options import source_settings
     from kafkaproto.records.entries import records
 
-    made = source_settings({"kafka.bootstrap.servers": servers, "subscribe": "compacted"}, streaming=False)
+    source = source_settings({"kafka.bootstrap.servers": servers, "subscribe": "compacted"}, streaming=False)
     for i in range(COMPACTED):
         producer.produce("compacted", b"v%d" % i, b"k%d" % (i % KEYS))
         if i % 100 == 99:
@@ -434,9 +434,9 @@ def _compacted(producer: Any, servers: str) -> None:
     producer.produce("compacted", b"last", b"last")
     producer.flush(30)
     deadline = time.monotonic() + 60
-    with Client(made.client) as client:
+    with Client(source.client) as client:
         while True:
-            pieces = fetch(client, made, Range("compacted", 0, 0, COMPACTED + 1))
+            pieces = fetch(client, source, Range("compacted", 0, 0, COMPACTED + 1))
             if sum(1 for piece in pieces for _ in records(piece.entry.view)) < COMPACTED // 2:
                 return
             assert time.monotonic() < deadline, "the log cleaner did not run"

@@ -85,11 +85,11 @@ def expected(kafka: TestCluster) -> dict[tuple[int, str], tuple[int, int, int, i
     The throttles are from the journal itself, the lags from its published records.
     """
     throttles: dict[tuple[int, str], list[int]] = {}
-    for seen in kafka.journal.throttles():
-        if seen.client_id == CLIENT_ID:
+    for throttle in kafka.journal.throttles():
+        if throttle.client_id == CLIENT_ID:
             continue  # readers of the journal are not in it
-        window = seen.at_ms // WINDOW_MS * WINDOW_MS
-        throttles.setdefault((window, seen.client_id or ""), []).append(seen.throttle_time_ms)
+        window = throttle.at_ms // WINDOW_MS * WINDOW_MS
+        throttles.setdefault((window, throttle.client_id or ""), []).append(throttle.throttle_time_ms)
     lags: dict[tuple[int, str], list[int]] = {}
     for entry in published(kafka):
         if entry["kind"] in ("fetched", "behind"):
@@ -163,8 +163,8 @@ def test_live_spark_job_alerts_once_per_window_about_a_throttled_or_lagging_clie
     before = expected(kafka)
     printed = watch(kafka, folder)
     assert job_rows(spark, folder) == before
-    [seen] = kafka.journal.throttles()
-    throttled_ms = seen.throttle_time_ms
+    [throttle] = kafka.journal.throttles()
+    throttled_ms = throttle.throttle_time_ms
     assert before[(first, "writer")] == (1, throttled_ms, throttled_ms, None, None)
     assert "2 new alerts" in printed and f"{throttled_ms:,}" in printed
     reported_alerts = [("reader", first, ["lag"], 0), ("writer", first, ["throttled"], throttled_ms)]
@@ -225,10 +225,10 @@ def test_live_spark_job_with_invalid_options_prints_an_error_and_exits_with_stat
         log = f'v1\n{{}}\n{{"__journal":{{"0":{offset}}}}}'
         (tmp_path / "ahead" / "state" / "offsets" / str(number)).write_text(log)
     claim(tmp_path / "other", DEFAULT_TOPIC, Windows(7, 7, 10))
-    given = [option.format(kafka=kafka.bootstrap, folder=tmp_path) for option in options]
-    if "--checkpoint" not in given:
-        given += ["--checkpoint", str(tmp_path / "new")]
+    arguments = [option.format(kafka=kafka.bootstrap, folder=tmp_path) for option in options]
+    if "--checkpoint" not in arguments:
+        arguments += ["--checkpoint", str(tmp_path / "new")]
     with pytest.raises(SystemExit) as ended:
-        main(given)
+        main(arguments)
     text = capsys.readouterr().err
     assert ended.value.code == 2 and error_text in text and len(text.splitlines()) == 1

@@ -37,11 +37,11 @@ def source(spark: Any, kafka: TestCluster, topic: str = "t", **options: str) -> 
 def fill(
     kafka: TestCluster, count: int, partition: int = 0, topic: str = "t", compression: Compression = Compression.NONE
 ) -> None:
-    made = [
+    new_records = [
         NewRecord(b"value %d" % i, b"key %d" % i, START_MS + i * 1000, [("n", b"%d" % i), ("none", None)])
         for i in range(count)
     ]
-    kafka.produce(topic, made, partition, compression)
+    kafka.produce(topic, new_records, partition, compression)
 
 
 @pytest.mark.parametrize("compression", list(Compression), ids=lambda kind: kind.name)
@@ -52,9 +52,11 @@ def test_spark_batch_read_returns_every_record_completely(
         fill(kafka, 40, partition, compression=compression)
     rows = source(spark, kafka, includeHeaders="true").collect()
     assert len(rows) == 120
-    seen = {(r.partition, r.offset): (bytes(r.key), bytes(r.value), int(r.timestamp.timestamp() * 1000)) for r in rows}
+    records_read = {
+        (r.partition, r.offset): (bytes(r.key), bytes(r.value), int(r.timestamp.timestamp() * 1000)) for r in rows
+    }
     for stored in kafka.records("t"):
-        assert seen[(stored.partition, stored.offset)] == (stored.key, stored.value, stored.timestamp_ms)
+        assert records_read[(stored.partition, stored.offset)] == (stored.key, stored.value, stored.timestamp_ms)
     [first] = [r for r in rows if (r.partition, r.offset) == (0, 7)]
     assert [(h.key, None if h.value is None else bytes(h.value)) for h in first.headers] == [
         ("n", b"7"),
@@ -199,15 +201,17 @@ def limited() -> Iterator[TestCluster]:
 
 def check_rate(kafka: TestCluster, api: str) -> None:
     """Check that every throttle equals the transcription's, that no mute ended early, and that the moved bytes took as long as the quota demands."""
-    seen = charges(kafka, api, ["etl"])
-    assert any(charge.throttle_ms for charge in seen)
-    assert wrong(seen, QUOTA, SAMPLES) == []
+    all_charges = charges(kafka, api, ["etl"])
+    assert any(charge.throttle_ms for charge in all_charges)
+    assert wrong(all_charges, QUOTA, SAMPLES) == []
     assert min(lateness_ms(kafka, ["etl"])) >= 0
-    moved = [charge for charge in seen if charge.given and charge.value > LIMITED_BYTES]
+    moved = [charge for charge in all_charges if charge.given and charge.value > LIMITED_BYTES]
     took_ms = moved[-1].at_ms - moved[0].at_ms
     total = sum(charge.value for charge in moved)
     assert total > LIMITED_RECORDS * LIMITED_BYTES
-    assert bytes_within(replayed(seen, QUOTA, SAMPLES), moved[-1].at_ms - seen[0].at_ms + 1) >= 0.97 * total
+    assert (
+        bytes_within(replayed(all_charges, QUOTA, SAMPLES), moved[-1].at_ms - all_charges[0].at_ms + 1) >= 0.97 * total
+    )
     assert took_ms >= (total / QUOTA - SAMPLES) * 1000
 
 
@@ -260,8 +264,8 @@ def test_throttle_longer_than_the_poll_timeout_fails_the_spark_query(spark: Any,
     limited.set_quota(client_id="etl", consumer_byte_rate=BATCH_BYTES // 6)  # no batch ever fits into three samples
     with pytest.raises(Exception, match="Cannot fetch record for offset 0 in 3000 milliseconds"):
         source(spark, limited, **{**LIMITED, "kafkaConsumer_pollTimeoutMs": "3000"}).collect()
-    seen = limited.journal.throttles("Fetch", "etl")
-    assert seen and all(request.throttle_time_ms > 3000 for request in seen)
+    throttled = limited.journal.throttles("Fetch", "etl")
+    assert throttled and all(request.throttle_time_ms > 3000 for request in throttled)
 
 
 @pytest.mark.rule("T-1")

@@ -42,11 +42,11 @@ from tests.support.pipeline.wire import CLIENT, SERVER, Line, Wire
 Row = dict[str, Any]
 
 
-Made = Callable[..., dict[str, list[Row]]]
+BuildTables = Callable[..., dict[str, list[Row]]]
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Made:
+def build_tables(tmp_path: Path) -> BuildTables:
     """Return a function that builds the tables of a `Wire`."""
 
     def make(wire: Wire, snap_bytes: int = 1 << 18, ports: tuple[int, ...] = ()) -> dict[str, list[Row]]:
@@ -66,48 +66,52 @@ def numbers(tables: dict[str, list[Row]]) -> list[int]:
     return [row["correlation_id"] for row in tables["requests"]]
 
 
-def test_topic_name_of_a_captured_fetch_is_found_in_metadata_of_another_connection(made: Made) -> None:
+def test_topic_name_of_a_captured_fetch_is_found_in_metadata_of_another_connection(build_tables: BuildTables) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1), fetched(2))
     add_exchanges(wire.connect(40_001), named(1))
     add_exchanges(wire.connect(40_002, six=True), versions(7))
-    tables = made(wire)
+    tables = build_tables(wire)
     assert [(row["topic"], row["topic_id"]) for row in tables["partitions"]] == [("t", TOPIC_ID.hex())]
     assert [row["topic"] for row in tables["batches"]] == ["t"]
     assert [row["broker"] for row in tables["requests"]] == [3, 3, 3, -1]
     assert [event["server"] for event in events(tables, "opened")] == ["127.0.0.1:9092"] * 2 + ["[::1]:9092"]
 
 
-def test_packet_capture_tables_list_the_api_version_ranges_that_brokers_offered(made: Made) -> None:
+def test_packet_capture_tables_list_the_api_version_ranges_that_brokers_offered(build_tables: BuildTables) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1, (0, 0, 9), (1, 4, 16)))
     add_exchanges(wire.connect(40_001), versions(1, (0, 3, 11)))
-    [meta] = events(made(wire), "meta")
+    [meta] = events(build_tables(wire), "meta")
     assert meta["advertised"] == {"0": [0, 11], "1": [4, 16]}
 
 
 @pytest.mark.parametrize("shaken", [True, False])
-def test_captured_api_versions_response_with_unsupported_version_error_is_read_as_v0(made: Made, shaken: bool) -> None:
+def test_captured_api_versions_response_with_unsupported_version_error_is_read_as_v0(
+    build_tables: BuildTables, shaken: bool
+) -> None:
     """The rule is from KIP-511. The rule also holds if the capture begins with these packets."""
     wire = Wire()
     old = response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), 18, 0, 1)
     add_exchanges(
         wire.connect(shaken=shaken), (request(ApiVersionsRequest("me", "1"), 18, 4, 1), old), versions(2, (18, 0, 3))
     )
-    of = [(row["api_version"], row["error"], row["problem"]) for row in made(wire)["requests"]]
+    of = [(row["api_version"], row["error"], row["problem"]) for row in build_tables(wire)["requests"]]
     assert of == [(4, 35, None), (2, 0, None)]
 
 
-def test_rows_of_packet_captures_have_nulls_in_columns_that_only_brokers_can_fill(made: Made) -> None:
+def test_rows_of_packet_captures_have_nulls_in_columns_that_only_brokers_can_fill(build_tables: BuildTables) -> None:
     wire = Wire()
     add_exchanges(wire.connect(), versions(1))
-    [row] = made(wire)["requests"]
+    [row] = build_tables(wire)["requests"]
     assert row["clock_ms"] is row["held"] is row["applied_throttle_ms"] is None
     assert row["received_ns"] < row["ready_ns"] <= row["sent_ns"]
 
 
 @pytest.mark.parametrize("first", [CLIENT, SERVER])
-def test_packet_capture_that_starts_inside_a_small_frame_is_read_from_the_next_frame(made: Made, first: int) -> None:
+def test_packet_capture_that_starts_inside_a_small_frame_is_read_from_the_next_frame(
+    build_tables: BuildTables, first: int
+) -> None:
     wire = Wire()
     line = wire.connect(shaken=False)
     whole = [named(5), produced(6), fetched(7), versions(8)]
@@ -115,7 +119,7 @@ def test_packet_capture_that_starts_inside_a_small_frame_is_read_from_the_next_f
         line.says(CLIENT, produced(4, 5000)[0][2000:])
     line.says(SERVER, fetched(4, 5000)[1][2000:])
     add_exchanges(line, *whole)
-    tables = made(wire)
+    tables = build_tables(wire)
     assert numbers(tables) == [5, 6, 7, 8] and [row["problem"] for row in tables["requests"]] == [None] * 4
     [opened] = events(tables, "opened")
     assert opened["whole"] is False and opened["port"] == 40_000
@@ -127,7 +131,7 @@ def test_packet_capture_that_starts_inside_a_small_frame_is_read_from_the_next_f
 )
 @pytest.mark.parametrize("ports", [(), (9092,)])
 def test_packet_capture_that_starts_inside_a_large_frame_is_read_from_the_next_frame(
-    made: Made, shaken: bool, request_bytes: int, answered: int, ports: tuple[int, ...]
+    build_tables: BuildTables, shaken: bool, request_bytes: int, answered: int, ports: tuple[int, ...]
 ) -> None:
     """The frame exceeds what is buffered until client and server are known. With a handshake, the bytes in between were not captured."""
     wire = Wire()
@@ -140,7 +144,7 @@ def test_packet_capture_that_starts_inside_a_large_frame_is_read_from_the_next_f
     if answered:
         line.says(SERVER, fetched(4, 2 * answered)[1][answered:])
     add_exchanges(line, named(5), produced(6), fetched(7, 400_000), versions(8))
-    tables = made(wire, ports=ports)
+    tables = build_tables(wire, ports=ports)
     assert numbers(tables) == [5, 6, 7, 8] and [row["problem"] for row in tables["requests"]] == [None] * 4
     assert not events(tables, "left_out")
 
@@ -148,28 +152,30 @@ def test_packet_capture_that_starts_inside_a_large_frame_is_read_from_the_next_f
 @pytest.mark.parametrize("size", [3_000, 200_000])
 @pytest.mark.parametrize("ports", [(), (9092,)])
 def test_client_and_server_are_identified_in_packets_that_start_with_a_response(
-    made: Made, size: int, ports: tuple[int, ...]
+    build_tables: BuildTables, size: int, ports: tuple[int, ...]
 ) -> None:
     """A response has its correlation id where a request has its API key and version: a low id looks like Produce."""
     wire = Wire()
     line = wire.connect(shaken=False)
     line.says(SERVER, fetched(4, size)[1])
     add_exchanges(line, fetched(5, size), produced(6, size), produced(7, size), versions(8), fetched(9, size))
-    tables = made(wire, ports=ports)
+    tables = build_tables(wire, ports=ports)
     assert numbers(tables) == [5, 6, 7, 8, 9] and [row["problem"] for row in tables["requests"]] == [None] * 5
     assert [event["port"] for event in events(tables, "opened")] == [40_000]
 
 
-def test_client_is_identified_in_a_packet_capture_that_starts_with_large_requests(made: Made) -> None:
+def test_client_is_identified_in_a_packet_capture_that_starts_with_large_requests(build_tables: BuildTables) -> None:
     wire = Wire()
     line = wire.connect(shaken=False)
     add_exchanges(line, *(produced(n, 200_000) for n in range(4, 8)))
-    tables = made(wire)
+    tables = build_tables(wire)
     assert numbers(tables) == [5, 6, 7] and [row["problem"] for row in tables["requests"]] == [None] * 3
 
 
 @pytest.mark.parametrize("ports", [(), (81,)])
-def test_mid_stream_packet_capture_of_another_protocol_yields_no_requests(made: Made, ports: tuple[int, ...]) -> None:
+def test_mid_stream_packet_capture_of_another_protocol_yields_no_requests(
+    build_tables: BuildTables, ports: tuple[int, ...]
+) -> None:
     """The connection is reported as unreadable only if the user has named the port as a broker's."""
     wire = Wire()
     middle = wire.connect(server=81, shaken=False)
@@ -178,13 +184,13 @@ def test_mid_stream_packet_capture_of_another_protocol_yields_no_requests(made: 
         middle.says(SERVER, wire.random.randbytes(20_000))
     packets = len(wire.packets)
     add_exchanges(wire.connect(40_001, server=81), versions(1))
-    tables = made(wire, ports=ports)
+    tables = build_tables(wire, ports=ports)
     assert numbers(tables) == [1]
     assert events(tables, "left_out") == [{"packets": {"not Kafka": packets}}]
     assert [event["why"] for event in events(tables, "unreadable")] == ["this is not how a request begins"] * len(ports)
 
 
-def test_packets_lost_inside_a_kafka_frame_make_only_that_frame_incomplete(made: Made) -> None:
+def test_packets_lost_inside_a_kafka_frame_make_only_that_frame_incomplete(build_tables: BuildTables) -> None:
     wire = Wire()
     line = wire.connect()
     request_frame, answer = produced(2, 5000)
@@ -200,7 +206,7 @@ def test_packets_lost_inside_a_kafka_frame_make_only_that_frame_incomplete(made:
     line.says(SERVER, answer[3000:])
     add_exchanges(line, *(versions(n) for n in range(4, 40)))
     line.close()
-    tables = made(wire)
+    tables = build_tables(wire)
     assert numbers(tables) == list(range(1, 40))
     problems = {row["correlation_id"]: row["problem"] for row in tables["requests"] if row["problem"]}
     assert [row["correlation_id"] for row in tables["requests"] if row["partial"]] == [2, 3]
@@ -212,7 +218,7 @@ def test_packets_lost_inside_a_kafka_frame_make_only_that_frame_incomplete(made:
     assert [row["bytes_in"] for row in tables["requests"]][1] == len(produced(2, 5000)[0]) - 4
 
 
-def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(made: Made) -> None:
+def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(build_tables: BuildTables) -> None:
     wire = Wire(largest=100)
     line = wire.connect()
     add_exchanges(line, versions(1))
@@ -222,7 +228,7 @@ def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(made: Made)
     line.says(CLIENT, requests[1][150:] + requests[2])
     line.says(SERVER, b"".join(answer))
     add_exchanges(line, *(produced(n, 300) for n in range(5, 50)))
-    tables = made(wire)
+    tables = build_tables(wire)
     assert numbers(tables) == [1, 2, *range(4, 50)]
     assert [row["correlation_id"] for row in tables["requests"] if row["problem"]] == [2]
     assert [event["why"] for event in events(tables, "unreadable")] == [
@@ -233,7 +239,7 @@ def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(made: Made)
 OTHERS = "the correlation id of the response is {}"
 
 
-def test_request_row_of_a_packet_capture_reports_a_response_that_came_out_of_order(made: Made) -> None:
+def test_request_row_of_a_packet_capture_reports_a_response_that_came_out_of_order(build_tables: BuildTables) -> None:
     """Nothing is missing, so each response belongs to the oldest request. Responses without a request are only reported."""
     wire = Wire()
     line = wire.connect()
@@ -244,7 +250,7 @@ def test_request_row_of_a_packet_capture_reports_a_response_that_came_out_of_ord
     line.says(SERVER, named(98)[1])
     add_exchanges(line, named(7), named(8))
     line.close()
-    tables = made(wire)
+    tables = build_tables(wire)
     problems = {row["correlation_id"]: row["problem"] for row in tables["requests"]}
     others = {2: OTHERS.format(3), 3: OTHERS.format(2), 5: OTHERS.format(99)}
     assert problems == {number: others.get(number) for number in range(1, 9)}
@@ -256,7 +262,7 @@ def test_request_row_of_a_packet_capture_reports_a_response_that_came_out_of_ord
 @pytest.mark.parametrize(
     "where", ["in mid-stream", "behind a hole", "behind what cannot be read", "behind half a produce"]
 )
-def test_captured_responses_after_a_gap_are_matched_by_correlation_id(made: Made, where: str) -> None:
+def test_captured_responses_after_a_gap_are_matched_by_correlation_id(build_tables: BuildTables, where: str) -> None:
     wire = Wire()
     line = wire.connect(shaken=where != "in mid-stream")
     numbered = produced(3) if where == "behind half a produce" else versions(3)
@@ -273,7 +279,7 @@ def test_captured_responses_after_a_gap_are_matched_by_correlation_id(made: Made
     line.says(SERVER, versions(2)[1] + versions(4)[1] + versions(5)[1])
     add_exchanges(line, *(versions(n) for n in range(6, 40)))
     line.close()
-    tables = made(wire, 150 if where == "behind half a produce" else 1 << 18)
+    tables = build_tables(wire, 150 if where == "behind half a produce" else 1 << 18)
     problems = {row["correlation_id"]: row["problem"] for row in tables["requests"] if row["problem"]}
     assert list(problems) == [3] and (problems[3] == NO_RESPONSE or "only the beginning" in problems[3])
     assert numbers(tables)[-36:] == list(range(4, 40))
@@ -285,7 +291,7 @@ def test_captured_responses_after_a_gap_are_matched_by_correlation_id(made: Made
     assert len(unpaired) == (where != "in mid-stream"), "there it is skipped, because no request waits for it"
 
 
-def test_captured_request_whose_response_was_lost_has_false_in_column_has_response(made: Made) -> None:
+def test_captured_request_whose_response_was_lost_has_false_in_column_has_response(build_tables: BuildTables) -> None:
     wire = Wire()
     line = wire.connect()
     add_exchanges(line, versions(1))
@@ -294,7 +300,7 @@ def test_captured_request_whose_response_was_lost_has_false_in_column_has_respon
     line.says(SERVER, versions(3)[1])
     add_exchanges(line, *(versions(n) for n in range(4, 40)))
     line.says(CLIENT, versions(40)[0])
-    tables = made(wire)
+    tables = build_tables(wire)
     assert numbers(tables) == list(range(1, 41))
     assert {row["correlation_id"]: row["problem"] for row in tables["requests"] if row["problem"]} == {
         2: NO_RESPONSE,
@@ -305,38 +311,38 @@ def test_captured_request_whose_response_was_lost_has_false_in_column_has_respon
 
 @pytest.mark.parametrize("snap_bytes", [54, 70, 96, 200])
 def test_row_of_a_request_in_truncated_packets_has_the_full_size_and_a_problem_text(
-    made: Made, snap_bytes: int
+    build_tables: BuildTables, snap_bytes: int
 ) -> None:
     wire = Wire(largest=65_000)
     line = wire.connect()
     add_exchanges(line, versions(1), produced(2), fetched(3), versions(4))
     line.close()
-    tables = made(wire, snap_bytes)
+    tables = build_tables(wire, snap_bytes)
     assert numbers(tables) == [1, 2, 3, 4]
     cut_short = [row for row in tables["requests"] if row["api"] in ("Produce", "Fetch")]
     assert len(cut_short) == 2 and all("only the beginning of packets" in row["problem"] for row in cut_short)
     assert [row["bytes_in"] for row in tables["requests"]][1] == len(produced(2)[0]) - 4
 
 
-def test_row_of_a_captured_produce_with_acks_0_has_no_response_and_no_problem_text(made: Made) -> None:
+def test_row_of_a_captured_produce_with_acks_0_has_no_response_and_no_problem_text(build_tables: BuildTables) -> None:
     wire = Wire()
     line = wire.connect()
     line.says(CLIENT, produced(1, acks=0)[0] + versions(2)[0])
     line.says(SERVER, versions(2)[1])
-    tables = made(wire)
+    tables = build_tables(wire)
     assert [(row["has_response"], row["problem"], row["acks"]) for row in tables["requests"]] == [
         (False, None, 0),
         (True, None, None),
     ]
 
 
-def test_captured_tls_connection_is_reported_as_unreadable(made: Made) -> None:
+def test_captured_tls_connection_is_reported_as_unreadable(build_tables: BuildTables) -> None:
     wire = Wire()
     line = wire.connect(server=9093)
     line.says(CLIENT, b"\x16\x03\x01\x02\x00" + bytes(512))
     line.says(SERVER, b"\x16\x03\x03\x00\x40" + bytes(64))
     add_exchanges(wire.connect(40_001), versions(1))
-    tables = made(wire)
+    tables = build_tables(wire)
     [event] = events(tables, "unreadable")
     assert (event["why"], event["server"]) == ("TLS", "127.0.0.1:9093") and numbers(tables) == [1]
     assert events(tables, "left_out")[0]["packets"]["TLS"] >= 5
@@ -344,7 +350,7 @@ def test_captured_tls_connection_is_reported_as_unreadable(made: Made) -> None:
 
 @pytest.mark.parametrize("before", [[], [versions(1)]])
 def test_packet_capture_tables_contain_no_sasl_tokens_but_all_kafka_requests(
-    made: Made, before: list[tuple[bytes, bytes]], tmp_path: Path
+    build_tables: BuildTables, before: list[tuple[bytes, bytes]], tmp_path: Path
 ) -> None:
     wire = Wire()
     line = wire.connect()
@@ -353,13 +359,13 @@ def test_packet_capture_tables_contain_no_sasl_tokens_but_all_kafka_requests(
         response(SaslHandshakeResponse(0, ["PLAIN"]), 17, 0, 2),
     )
     add_exchanges(line, *before, handshake, (frame(b"\0user\0secret"), frame(b"")), versions(3), produced(4))
-    tables = made(wire)
+    tables = build_tables(wire)
     assert numbers(tables) == [*([1] if before else []), 2, 3, 4]
     assert [row["problem"] for row in tables["requests"]] == [None] * len(tables["requests"])
     assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "out").rglob("*.parquet"))
 
 
-def test_packet_capture_tables_count_non_kafka_packets_in_an_event_named_left_out(made: Made) -> None:
+def test_packet_capture_tables_count_non_kafka_packets_in_an_event_named_left_out(build_tables: BuildTables) -> None:
     wire = Wire()
     web = wire.connect(server=80)
     web.says(CLIENT, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
@@ -372,44 +378,44 @@ def test_packet_capture_tables_count_non_kafka_packets_in_an_event_named_left_ou
     middle.says(SERVER, bytes(range(256)) * 600)
     before = len(wire.packets)
     add_exchanges(wire.connect(40_003), versions(1))
-    tables = made(wire)
+    tables = build_tables(wire)
     assert numbers(tables) == [1] and len(events(tables, "opened")) == 1
     [left_out] = events(tables, "left_out")
     assert left_out["packets"] == {"not Kafka": before}
 
 
-def test_tables_of_a_packet_capture_contain_only_requests_to_the_given_port(made: Made) -> None:
+def test_tables_of_a_packet_capture_contain_only_requests_to_the_given_port(build_tables: BuildTables) -> None:
     wire = Wire()
     add_exchanges(wire.connect(40_000), versions(1))
     add_exchanges(wire.connect(40_001, server=9093), versions(2))
-    tables = made(wire, ports=(9093,))
+    tables = build_tables(wire, ports=(9093,))
     assert numbers(tables) == [2]
     assert set(events(tables, "left_out")[0]["packets"]) == {"other port"}
 
 
 @pytest.mark.parametrize("ends", [lambda line: line.close(), lambda line: line.packet(SERVER, RST), lambda line: None])
 def test_new_tcp_handshake_between_captured_addresses_is_a_new_connection(
-    made: Made, ends: Callable[[Line], None]
+    build_tables: BuildTables, ends: Callable[[Line], None]
 ) -> None:
     wire = Wire()
     line = wire.connect()
     add_exchanges(line, versions(1))
     ends(line)
     add_exchanges(wire.connect(first=(0xFFFFFFF0, 5)), versions(1), produced(2), fetched(3))
-    tables = made(wire)
+    tables = build_tables(wire)
     assert numbers(tables) == [1, 1, 2, 3]
     opened = [event["connection"] for event in events(tables, "opened")]
     assert [row["conn"] for row in tables["requests"]] == [opened[0], *[opened[1]] * 3] and opened[0] < opened[1]
     assert CAPTURE_ENDS not in [event["why"] for event in events(tables, "closed")]
 
 
-def test_trace_entries_made_from_a_packet_capture_have_unique_sequence_numbers(made: Made) -> None:
+def test_trace_entries_made_from_a_packet_capture_have_unique_sequence_numbers(build_tables: BuildTables) -> None:
     wire = Wire(largest=60_000)
     for port in range(5):
         line = wire.connect(40_000 + port)
         line.says(CLIENT, b"".join(versions(n)[0] for n in range(50)))
         line.says(SERVER, b"".join(versions(n)[1] for n in range(50)))
-    tables = made(wire)
+    tables = build_tables(wire)
     seqs = [row["seq"] for row in tables["requests"]] + [row["seq"] for row in tables["events"] if row["seq"]]
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
@@ -460,10 +466,10 @@ def test_memory_for_10_times_the_captured_traffic_is_less_than_1_5_times_as_larg
                     by = int(to < source)
                     pair = pair or Pair((to, source) if by else (source, to), frozenset())
                     stamp = Stamp(number, at_ns)
-                    seen = DirectedSegment(
+                    directed = DirectedSegment(
                         stamp, by, segment.sequence, segment.acknowledged, segment.flags, segment.data, segment.missing
                     )
-                    for notice in pair.take(seen):
+                    for notice in pair.take(directed):
                         list(tabled.rows(notice))
                 wire.packets.clear()
             gc.collect()  # until then Python keeps freed tuples for reuse

@@ -60,9 +60,9 @@ def kafka_python(c: TestCluster) -> None:
     consumer = KafkaConsumer(
         "t", bootstrap_servers=c.bootstrap, client_id="kc", group_id="g", auto_offset_reset="earliest"
     )
-    seen = 0
-    while seen < 200:
-        seen += sum(map(len, consumer.poll(500).values()))
+    received = 0
+    while received < 200:
+        received += sum(map(len, consumer.poll(500).values()))
     consumer.close()
 
 
@@ -80,10 +80,10 @@ def confluent(c: TestCluster) -> None:
         {"bootstrap.servers": c.bootstrap, "client.id": "cc", "group.id": "h", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["t"])
-    seen = 0
-    while seen < 300:
+    received = 0
+    while received < 300:
         message = consumer.poll(1)
-        seen += message is not None and message.error() is None
+        received += message is not None and message.error() is None
     consumer.close()
 
 
@@ -152,8 +152,8 @@ def test_packet_capture_and_broker_trace_of_the_same_traffic_give_the_same_table
     job.build(capture, tmp_path / "plain-out", job.without_spark)
     wire.disorder()
     job.build(wire.write(tmp_path / "disorder.pcap"), tmp_path / "disorder-out", job.without_spark)
-    for made in ("plain-out", "disorder-out"):
-        both = assert_same(tmp_path / made, tmp_path / "trace-out")
+    for folder in ("plain-out", "disorder-out"):
+        both = assert_same(tmp_path / folder, tmp_path / "trace-out")
         assert both["requests"] > 40 and min(both[table] for table in OF_RECORDS) > 10 and min(both.values()) > 2
 
 
@@ -186,7 +186,7 @@ def test_packet_capture_started_at_any_packet_yields_the_requests_that_begin_lat
         job.build(written(packets, tmp_path / f"{name}.pcap"), tmp_path / name, job.without_spark)
         return rows(tmp_path / name, "requests")
 
-    def known(row: dict[str, Any]) -> tuple[Any, ...]:
+    def identity(row: dict[str, Any]) -> tuple[Any, ...]:
         return row["client_id"], row["api"], row["correlation_id"], row["bytes_in"], row["bytes_out"]
 
     recorded.packets.or_skip()
@@ -195,12 +195,10 @@ def test_packet_capture_started_at_any_packet_yields_the_requests_that_begin_lat
         later: dict[int, list[tuple[Any, ...]]] = {}
         for row in everything:
             if row["seq"] // SEQ_PER_PACKET > start:
-                later.setdefault(row["conn"], []).append(known(row))
-        matched = Counter(known(row) for row in requests(start))
-        assert matched <= Counter(map(known, everything)), start
-        assert Counter(known_row for of_connection in later.values() for known_row in of_connection[1:]) <= matched, (
-            start
-        )
+                later.setdefault(row["conn"], []).append(identity(row))
+        matched = Counter(identity(row) for row in requests(start))
+        assert matched <= Counter(map(identity, everything)), start
+        assert Counter(row for of_connection in later.values() for row in of_connection[1:]) <= matched, start
 
 
 def test_packet_capture_tables_built_with_and_without_spark_are_equal(

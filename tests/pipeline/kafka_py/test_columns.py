@@ -45,10 +45,10 @@ def rows_of(data: bytes, offset_range: Range = WHOLE, with_headers: bool = True)
     rows = Rows(offset_range, with_headers)
     for entry in batches(data):
         rows.add(entry, offset_range.start)
-    taken = rows.take()
-    taken.validate(full=True)
-    assert taken.schema == SCHEMAS[with_headers]
-    listed: list[dict[str, Any]] = taken.to_pylist()
+    batch = rows.take()
+    batch.validate(full=True)
+    assert batch.schema == SCHEMAS[with_headers]
+    listed: list[dict[str, Any]] = batch.to_pylist()
     return listed
 
 
@@ -83,9 +83,9 @@ def test_records_read_as_arrow_columns_equal_records_decoded_one_by_one(
     parts: list[tuple[list[NewRecord], int, Compression]],
 ) -> None:
     data, offset = b"", 0
-    for made, times, kind in parts:
-        data += build_batch(made * times, base_offset=offset, compression=kind)
-        offset += len(made) * times + 3
+    for batch_records, times, kind in parts:
+        data += build_batch(batch_records * times, base_offset=offset, compression=kind)
+        offset += len(batch_records) * times + 3
     assert rows_of(data) == [row for entry in batches(data) for row in expected(entry)]
 
 
@@ -122,8 +122,10 @@ def test_spark_kafka_py_timestamp_of_a_log_append_time_batch_is_the_append_time(
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("kind", [Compression.NONE, Compression.GZIP], ids=lambda kind: kind.name)
 def test_spark_kafka_py_returns_rows_for_messages_of_magic_0_and_1(magic: int, kind: Compression) -> None:
-    made = [NewRecord(b"v%d" % i, None if i % 2 else b"k", 1000 + i) for i in range(5)] + [NewRecord(None, b"gone", 9)]
-    old = message_set.build_message_set(made, magic=magic, compression=kind)
+    old_records = [NewRecord(b"v%d" % i, None if i % 2 else b"k", 1000 + i) for i in range(5)] + [
+        NewRecord(None, b"gone", 9)
+    ]
+    old = message_set.build_message_set(old_records, magic=magic, compression=kind)
     data = old + build_batch([NewRecord(b"new", None, 7)], base_offset=100)
     assert rows_of(data) == [row for entry in batches(data) for row in expected(entry)]
     assert {row["timestampType"] for row in rows_of(old)} == {-1 if magic == 0 else 0}

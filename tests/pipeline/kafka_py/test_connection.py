@@ -25,8 +25,8 @@ from tests.support.pipeline.hand_made_broker import CERTIFICATE, PEM, Broker, ru
 JAAS = 'x.PlainLoginModule required username="me" password="secret";'
 
 
-def cluster_id(broker: Broker, made: ClientSettings, host: str = "localhost") -> str:
-    connection = Connection(host, broker.port, made)
+def cluster_id(broker: Broker, client_settings: ClientSettings, host: str = "localhost") -> str:
+    connection = Connection(host, broker.port, client_settings)
     try:
         id_of_cluster: str = connection.ask(ApiKey.METADATA, MetadataRequest()).cluster_id
         return id_of_cluster
@@ -66,12 +66,14 @@ def trusting(**more: str) -> ClientSettings:
 
 
 def test_spark_kafka_py_accepts_tls_certificates_as_text_or_as_a_file(tmp_path: Path) -> None:
-    kept = tmp_path / "ca.pem"
-    kept.write_text("".join(CERTIFICATE[1:]))
-    from_file = settings(security__protocol="SSL", ssl__truststore__location=str(kept), ssl__truststore__type="PEM")
+    certificate_file = tmp_path / "ca.pem"
+    certificate_file.write_text("".join(CERTIFICATE[1:]))
+    from_file = settings(
+        security__protocol="SSL", ssl__truststore__location=str(certificate_file), ssl__truststore__type="PEM"
+    )
     with running(tls=True) as broker:
-        for made in (trusting(), from_file):
-            assert cluster_id(broker, made) == "here"
+        for client_settings in (trusting(), from_file):
+            assert cluster_id(broker, client_settings) == "here"
 
 
 def test_spark_kafka_py_rejects_an_untrusted_certificate_or_a_wrong_host_name() -> None:
@@ -110,20 +112,20 @@ def test_spark_kafka_py_error_for_an_unreadable_pem_file_names_its_option(tmp_pa
 
 @pytest.mark.parametrize("tls", [False, True], ids=["SASL_PLAINTEXT", "SASL_SSL"])
 def test_spark_kafka_py_authenticates_a_user_by_sasl_plain(tls: bool) -> None:
-    made = settings(
+    client_settings = settings(
         security__protocol="SASL_SSL" if tls else "SASL_PLAINTEXT",
         sasl__mechanism="PLAIN",
         sasl__jaas__config=JAAS,
         **({"ssl__truststore__certificates": "".join(CERTIFICATE[1:])} if tls else {}),
     )
     with running(tls=tls) as broker:
-        assert cluster_id(broker, made) == "here"
+        assert cluster_id(broker, client_settings) == "here"
         keys = [key for key, _, _ in broker.seen]
         assert keys == [ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.METADATA]
 
 
 def test_spark_kafka_py_closes_its_tls_connection_if_authentication_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = settings(
+    client_settings = settings(
         security__protocol="SASL_SSL",
         sasl__mechanism="PLAIN",
         sasl__jaas__config=JAAS.replace("secret", "guess"),
@@ -134,7 +136,7 @@ def test_spark_kafka_py_closes_its_tls_connection_if_authentication_fails(monkey
     monkeypatch.setattr(connection, "secured", lambda *how: inside.append(secured(*how)) or inside[0])
     with running(tls=True) as broker:
         with pytest.raises(KafkaError, match="refused user me"):
-            cluster_id(broker, made)
+            cluster_id(broker, client_settings)
         left_open = [open_socket for open_socket in inside if open_socket.fileno() >= 0]
         for open_socket in left_open:
             open_socket.close()  # or the broker would wait for it
@@ -143,12 +145,12 @@ def test_spark_kafka_py_closes_its_tls_connection_if_authentication_fails(monkey
 
 def test_spark_kafka_py_error_for_a_wrong_password_has_the_message_of_the_broker() -> None:
     wrong = JAAS.replace("secret", "guess")
-    made = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=wrong)
+    client_settings = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=wrong)
     with (
         running() as broker,
         pytest.raises(KafkaError, match=r"refused user me: go away \(check .*: SASL_AUTHENTICATION_FAILED"),
     ):
-        cluster_id(broker, made)
+        cluster_id(broker, client_settings)
 
 
 # ---- the first contact of a driver -------------------------------------------------------------------------------------------
@@ -238,10 +240,10 @@ def test_spark_kafka_py_connects_if_only_one_bootstrap_server_is_reachable() -> 
 def test_spark_kafka_py_retries_a_silent_server_and_then_raises_a_timeout_error() -> None:
     """A timeout does not mean that an option is wrong."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        made = settings(request__timeout__ms="100", default__api__timeout__ms="250", retry__backoff__ms="10")
-        made = replace(made, servers=(f"127.0.0.1:{silent.getsockname()[1]}",))
+        client_settings = settings(request__timeout__ms="100", default__api__timeout__ms="250", retry__backoff__ms="10")
+        client_settings = replace(client_settings, servers=(f"127.0.0.1:{silent.getsockname()[1]}",))
         with pytest.raises(TimeoutError, match="can be reached"):
-            check_reachable(made)
+            check_reachable(client_settings)
         silent.settimeout(0)
         connections = [silent.accept()[0] for _ in range(2)]
         for accepted in connections:
@@ -250,9 +252,9 @@ def test_spark_kafka_py_retries_a_silent_server_and_then_raises_a_timeout_error(
 
 def test_spark_kafka_py_connects_again_after_the_only_broker_stops_and_restarts() -> None:
     with cluster() as c:
-        made = settings(default__api__timeout__ms="300", retry__backoff__ms="10")
-        made = replace(made, servers=(c.bootstrap,))
-        with Client(made, fail_fast=True) as client:
+        client_settings = settings(default__api__timeout__ms="300", retry__backoff__ms="10")
+        client_settings = replace(client_settings, servers=(c.bootstrap,))
+        with Client(client_settings, fail_fast=True) as client:
             client.until_done("cannot connect", client.any_connection)
             c.broker(0).stop()
             client.close()

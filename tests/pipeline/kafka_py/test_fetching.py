@@ -42,14 +42,14 @@ def topic(kafka: TestCluster, request: pytest.FixtureRequest) -> str:
 
 
 def settings(kafka: TestCluster, **options: str) -> SourceSettings:
-    given = {name.replace("__", "."): value for name, value in options.items()}
+    dotted = {name.replace("__", "."): value for name, value in options.items()}
     base = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": "t"}
-    return source_settings({**base, **QUICK, **given}, streaming=False)
+    return source_settings({**base, **QUICK, **dotted}, streaming=False)
 
 
-def offsets(made: SourceSettings, topic: str, start: int, end: int) -> list[int]:
-    with Client(made.client) as client:
-        pieces = fetch(client, made, Range(topic, 0, start, end))
+def offsets(source: SourceSettings, topic: str, start: int, end: int) -> list[int]:
+    with Client(source.client) as client:
+        pieces = fetch(client, source, Range(topic, 0, start, end))
         offsets_read = [r.offset for entry, begin in pieces for r in records(entry.view) if r.offset >= begin]
     return [offset for offset in offsets_read if offset < end]
 
@@ -61,8 +61,8 @@ def fill(kafka: TestCluster, topic: str, count: int, each: int = 10) -> None:
 
 def test_spark_kafka_py_reads_152_records_completely_with_16_fetch_requests(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
-    made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__client__id=topic)
-    assert offsets(made, topic, 15, 167) == list(range(15, 167))
+    source = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__client__id=topic)
+    assert offsets(source, topic, 15, 167) == list(range(15, 167))
     assert len(kafka.journal.requests(api="Fetch", client_id=topic)) == 16
 
 
@@ -71,8 +71,8 @@ def test_spark_kafka_py_with_a_client_rack_reads_from_the_replica_in_that_rack(k
     fill(kafka, topic, 20)
     leader = kafka.partition(topic, 0).leader
     rack = "abc"[(leader + 1) % 3]
-    made = settings(kafka, kafka__client__rack=rack, kafka__client__id=topic)
-    assert offsets(made, topic, 0, 200) == list(range(200))
+    source = settings(kafka, kafka__client__rack=rack, kafka__client__id=topic)
+    assert offsets(source, topic, 0, 200) == list(range(200))
     fetches = kafka.journal.requests(api="Fetch", client_id=topic)
     assert fetches[0].broker_id == leader and {r.broker_id for r in fetches[1:]} == {(leader + 1) % 3}
 
@@ -82,10 +82,10 @@ def test_spark_kafka_py_switches_to_the_leader_when_the_follower_in_its_rack_sto
 ) -> None:
     fill(kafka, topic, 40)
     follower = (kafka.partition(topic, 0).leader + 1) % 3
-    made = settings(kafka, kafka__client__rack="abc"[follower], kafka__max__partition__fetch__bytes="300")
+    source = settings(kafka, kafka__client__rack="abc"[follower], kafka__max__partition__fetch__bytes="300")
     offsets_read = []
-    with Client(made.client) as client:
-        for entry, _ in fetch(client, made, Range(topic, 0, 0, 400)):
+    with Client(source.client) as client:
+        for entry, _ in fetch(client, source, Range(topic, 0, 0, 400)):
             offsets_read += [r.offset for r in records(entry.view)]
             if len(offsets_read) == 50:
                 kafka.broker(follower).stop()
@@ -98,10 +98,10 @@ def test_spark_kafka_py_reads_all_records_if_a_leader_changes_and_a_broker_stops
 ) -> None:
     fill(kafka, topic, 40)
     leader = kafka.partition(topic, 0).leader
-    made = settings(kafka, kafka__max__partition__fetch__bytes="300")
+    source = settings(kafka, kafka__max__partition__fetch__bytes="300")
     offsets_read = []
-    with Client(made.client) as client:
-        for entry, _ in fetch(client, made, Range(topic, 0, 0, 400)):
+    with Client(source.client) as client:
+        for entry, _ in fetch(client, source, Range(topic, 0, 0, 400)):
             offsets_read += [r.offset for r in records(entry.view)]
             if len(offsets_read) == 50:
                 kafka.elect(topic, 0, (leader + 1) % 3)
@@ -121,24 +121,24 @@ def test_spark_kafka_py_read_of_deleted_records_fails_unless_data_loss_is_allowe
 ) -> None:
     fill(kafka, topic, 3)
     begins_at(kafka, topic, 12)
-    made = settings(kafka)
+    source = settings(kafka)
     with pytest.raises(DataLoss, match="begins at offset 12, but the query reads from offset 5"):
-        offsets(made, topic, 5, 30)
-    assert offsets(replace(made, fail_on_data_loss=False), topic, 5, 30) == list(range(12, 30))
-    assert offsets(replace(made, fail_on_data_loss=False), topic, 5, 9) == []
+        offsets(source, topic, 5, 30)
+    assert offsets(replace(source, fail_on_data_loss=False), topic, 5, 30) == list(range(12, 30))
+    assert offsets(replace(source, fail_on_data_loss=False), topic, 5, 9) == []
 
 
 def test_spark_kafka_py_read_beyond_the_log_end_fails_unless_data_loss_is_allowed(
     kafka: TestCluster, topic: str
 ) -> None:
     fill(kafka, topic, 3)
-    made = settings(kafka)
-    tolerant = replace(made, fail_on_data_loss=False)
+    source = settings(kafka)
+    tolerant = replace(source, fail_on_data_loss=False)
     with pytest.raises(DataLoss, match="ends at offset 30, but the query reads up to offset 50"):
-        offsets(made, topic, 5, 50)
+        offsets(source, topic, 5, 50)
     assert offsets(tolerant, topic, 5, 50) == list(range(5, 30))
     with pytest.raises(DataLoss, match="ends at offset 30, but the query reads from offset 40"):
-        offsets(made, topic, 40, 50)
+        offsets(source, topic, 40, 50)
     assert offsets(tolerant, topic, 40, 50) == []
 
 
@@ -146,16 +146,16 @@ def test_spark_kafka_py_read_of_a_deleted_topic_fails_unless_data_loss_is_allowe
     kafka: TestCluster, topic: str
 ) -> None:
     fill(kafka, topic, 40)
-    made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__default__api__timeout__ms="2000")
-    with Client(made.client) as client:
-        read = fetch(client, made, Range(topic, 0, 0, 400))
+    source = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__default__api__timeout__ms="2000")
+    with Client(source.client) as client:
+        read = fetch(client, source, Range(topic, 0, 0, 400))
         next(read)
         kafka.delete_topic(topic)
         with pytest.raises(DataLoss, match="no longer exists"):
             list(read)
     kafka.create_topic(topic, 1, 3)
     kafka.delete_topic(topic)
-    assert offsets(replace(made, fail_on_data_loss=False), topic, 0, 400) == []
+    assert offsets(replace(source, fail_on_data_loss=False), topic, 0, 400) == []
 
 
 @pytest.mark.rule("T-1")
@@ -164,13 +164,13 @@ def test_spark_kafka_py_reads_all_records_if_two_fetches_are_throttled_for_300_m
 ) -> None:
     fill(kafka, topic, 20)
     kafka.force_throttle(300, api="Fetch", client_id=topic, times=2)
-    made = settings(
+    source = settings(
         kafka,
         kafka__client__id=topic,
         kafka__request__timeout__ms="200",
         kafka__max__partition__fetch__bytes="300",
     )
-    assert offsets(made, topic, 0, 200) == list(range(200))
+    assert offsets(source, topic, 0, 200) == list(range(200))
     assert len(kafka.journal.throttles("Fetch", topic)) == 2
 
 
@@ -180,8 +180,8 @@ def test_spark_kafka_py_reads_all_records_if_two_fetches_are_throttled_for_300_m
 class Scripted:
     """A client and its only connection, which answers fetches with the given responses in turn."""
 
-    def __init__(self, made: SourceSettings, *answers: PartitionData) -> None:
-        self.settings = made.client
+    def __init__(self, source: SourceSettings, *answers: PartitionData) -> None:
+        self.settings = source.client
         self.answers = list(answers)
         self.offsets: list[Any] = []
         self.forgotten = False
@@ -206,11 +206,11 @@ class Scripted:
     def back_off(self) -> None: ...
 
 
-def read(client: Scripted, made: SourceSettings, end: int) -> list[int]:
-    return [r.offset for entry, _ in fetch(client, made, Range("t", 0, 0, end)) for r in records(entry.view)]  # type: ignore[arg-type]
+def read(client: Scripted, source: SourceSettings, end: int) -> list[int]:
+    return [r.offset for entry, _ in fetch(client, source, Range("t", 0, 0, end)) for r in records(entry.view)]  # type: ignore[arg-type]
 
 
-def made(**options: str) -> SourceSettings:
+def offline_source(**options: str) -> SourceSettings:
     base = {"kafka.bootstrap.servers": "nowhere:1", "subscribe": "t", "fetchOffset.retryIntervalMs": "0"}
     return source_settings({**base, **{k.replace("__", "."): v for k, v in options.items()}}, streaming=False)
 
@@ -250,19 +250,19 @@ ABORTED = [AbortedTransaction(8, 10), AbortedTransaction(7, 0)]
 
 
 def test_spark_kafka_py_with_read_committed_returns_only_committed_records() -> None:
-    committed = made(kafka__isolation__level="read_committed")
+    committed = offline_source(kafka__isolation__level="read_committed")
     assert read(Scripted(committed, data(*MIXED, aborted=ABORTED)), committed, 15) == [2, 3, 4, 5, 7, 8, 14]
 
 
 def test_spark_kafka_py_with_read_uncommitted_returns_aborted_records_but_no_markers() -> None:
-    uncommitted = made()
+    uncommitted = offline_source()
     assert read(Scripted(uncommitted, data(*MIXED, aborted=None)), uncommitted, 15) == [
         *range(6), 7, 8, 10, 12, 14,
     ]  # fmt: skip
 
 
 def test_spark_kafka_py_skips_aborted_records_whose_marker_is_in_a_later_response() -> None:
-    committed = made(kafka__isolation__level="read_committed")
+    committed = offline_source(kafka__isolation__level="read_committed")
     answers = (
         data(sent(0, 3, 7), aborted=[AbortedTransaction(7, 0)]),
         data(sent(3, 3, 7), marker(6, 7, False), sent(7, 1), aborted=[AbortedTransaction(7, 0)]),
@@ -271,7 +271,7 @@ def test_spark_kafka_py_skips_aborted_records_whose_marker_is_in_a_later_respons
 
 
 def test_spark_kafka_py_read_ends_if_the_last_offsets_of_its_range_have_no_records() -> None:
-    committed = made(kafka__isolation__level="read_committed")
+    committed = offline_source(kafka__isolation__level="read_committed")
     gap = build_batch([NewRecord(b"v")], base_offset=3, last_offset_delta=6)
     client = Scripted(
         committed,
@@ -284,7 +284,7 @@ def test_spark_kafka_py_read_ends_if_the_last_offsets_of_its_range_have_no_recor
 
 
 def test_spark_kafka_py_sends_the_next_fetch_before_it_processes_fetched_records() -> None:
-    uncommitted = made()
+    uncommitted = offline_source()
     client = Scripted(uncommitted, data(sent(0, 5)), data(sent(5, 5)))
     reading = fetch(client, uncommitted, Range("t", 0, 0, 10))  # type: ignore[arg-type]
     next(reading)
@@ -297,19 +297,19 @@ def test_spark_kafka_py_rejects_a_batch_with_a_wrong_crc_unless_check_crcs_is_fa
     broken = bytearray(sent(0, 1))
     broken[-2] ^= 1
     with pytest.raises(DecodeError, match="crc"):
-        read(Scripted(made(), data(bytes(broken))), made(), 1)
-    lenient = made(kafka__check__crcs="false")
+        read(Scripted(offline_source(), data(bytes(broken))), offline_source(), 1)
+    lenient = offline_source(kafka__check__crcs="false")
     assert read(Scripted(lenient, data(bytes(broken))), lenient, 1) == [0]
 
 
 def test_spark_kafka_py_read_fails_if_a_fetch_returns_an_error_that_is_not_retriable() -> None:
     refused = PartitionData(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(KafkaError, match=r"rejected the fetch from t-0 at offset 0 .*: TOPIC_AUTHORIZATION_FAILED"):
-        read(Scripted(made(), refused), made(), 1)
+        read(Scripted(offline_source(), refused), offline_source(), 1)
 
 
 def test_spark_kafka_py_read_times_out_after_poll_timeout_ms_without_a_record() -> None:
-    impatient = made(kafkaConsumer__pollTimeoutMs="1")
+    impatient = offline_source(kafkaConsumer__pollTimeoutMs="1")
     with pytest.raises(TimeoutError, match=r"at offset 0 .*option kafkaConsumer\.pollTimeoutMs"):
         read(Scripted(impatient, *[data()] * 1_000_000), impatient, 1)
 
@@ -319,7 +319,7 @@ def test_time_that_spark_spends_on_records_does_not_count_towards_the_poll_timeo
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    patient = made(kafkaConsumer__pollTimeoutMs="1000")
+    patient = offline_source(kafkaConsumer__pollTimeoutMs="1000")
     reading = fetch(Scripted(patient, data(sent(0, 1)), data(), data(sent(1, 1))), patient, Range("t", 0, 0, 2))  # type: ignore[arg-type]
     next(reading)
     now[0] += 3600

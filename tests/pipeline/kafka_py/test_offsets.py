@@ -62,11 +62,11 @@ def test_limited_micro_batch_takes_at_least_1_offset_of_each_partition_with_reco
 ) -> None:
     start = {p: min(pair) for p, pair in span.items()}
     end = {p: max(pair) for p, pair in span.items()}
-    made = limited(limit, start, end)
+    limited_ends = limited(limit, start, end)
     for p in end:
-        assert start[p] <= made[p] <= end[p]
-        assert made[p] > start[p] or start[p] == end[p]
-    assert sum(made[p] - start[p] for p in end) <= limit + len(end)
+        assert start[p] <= limited_ends[p] <= end[p]
+        assert limited_ends[p] > start[p] or start[p] == end[p]
+    assert sum(limited_ends[p] - start[p] for p in end) <= limit + len(end)
 
 
 def test_each_partition_with_new_records_gets_one_offset_range_in_a_micro_batch() -> None:

@@ -37,7 +37,7 @@ def test_spark_kafka_py_source_options_have_the_defaults_of_the_spark_connector(
 
 
 def test_spark_source_options_are_case_insensitive() -> None:
-    made = source(
+    parsed = source(
         STARTINGOFFSETS='{"t": {"0": 3, "1": -2}}',
         endingOffsets='{"t": {"0": 9, "1": -1}}',
         failOnDataLoss="FALSE",
@@ -50,13 +50,18 @@ def test_spark_source_options_are_case_insensitive() -> None:
         kafka__fetch__max__bytes="1000",
         kafka__max__partition__fetch__bytes="500",
     )
-    assert made.start.offsets == {("t", 0): 3, ("t", 1): EARLIEST}
-    assert made.end.offsets == {("t", 0): 9, ("t", 1): LATEST}
-    assert (made.fail_on_data_loss, made.include_headers, made.read_committed) == (False, True, True)
-    assert (made.min_partitions, made.max_records_per_partition) == (7, 100)
-    assert (made.rack, made.client.client_id, made.fetch_max_bytes, made.partition_max_bytes) == ("b", "etl", 1000, 500)
+    assert parsed.start.offsets == {("t", 0): 3, ("t", 1): EARLIEST}
+    assert parsed.end.offsets == {("t", 0): 9, ("t", 1): LATEST}
+    assert (parsed.fail_on_data_loss, parsed.include_headers, parsed.read_committed) == (False, True, True)
+    assert (parsed.min_partitions, parsed.max_records_per_partition) == (7, 100)
+    assert (parsed.rack, parsed.client.client_id, parsed.fetch_max_bytes, parsed.partition_max_bytes) == (
+        "b",
+        "etl",
+        1000,
+        500,
+    )
     assert wants_headers({"includeheaders": "true"}) and not wants_headers({})
-    assert pickle.loads(pickle.dumps(made)) == made
+    assert pickle.loads(pickle.dumps(parsed)) == parsed
 
 
 def test_spark_source_topics_can_be_set_by_subscribe_or_subscribepattern_or_assign() -> None:
@@ -68,10 +73,10 @@ def test_spark_source_topics_can_be_set_by_subscribe_or_subscribepattern_or_assi
 
 def test_spark_timestamp_options_take_precedence_over_offset_options() -> None:
     each = '{"t": {"0": 5}}'
-    made = source(startingTimestamp="1000", startingOffsetsByTimestamp=each, startingOffsets=each)
-    assert (made.start.name, made.start.timestamp) == ("startingTimestamp", 1000)
-    made = source(endingOffsetsByTimestamp=each, endingOffsets=each)
-    assert (made.end.name, made.end.timestamps) == ("endingOffsetsByTimestamp", {("t", 0): 5})
+    parsed = source(startingTimestamp="1000", startingOffsetsByTimestamp=each, startingOffsets=each)
+    assert (parsed.start.name, parsed.start.timestamp) == ("startingTimestamp", 1000)
+    parsed = source(endingOffsetsByTimestamp=each, endingOffsets=each)
+    assert (parsed.end.name, parsed.end.timestamps) == ("endingOffsetsByTimestamp", {("t", 0): 5})
 
 
 @pytest.mark.parametrize(
@@ -121,7 +126,7 @@ def test_spark_kafka_py_error_for_an_invalid_source_option_contains_the_option_n
 
 
 @pytest.mark.parametrize(
-    ("given", "suggested"),
+    ("option", "suggested"),
     [
         ("startingoffset", "startingOffsets"),
         ("maxoffsetpertrigger", "maxOffsetsPerTrigger"),
@@ -130,16 +135,16 @@ def test_spark_kafka_py_error_for_an_invalid_source_option_contains_the_option_n
         ("groupidprefixes", "groupIdPrefix"),
     ],
 )
-def test_spark_kafka_py_error_for_an_unknown_option_suggests_the_nearest_option(given: str, suggested: str) -> None:
+def test_spark_kafka_py_error_for_an_unknown_option_suggests_the_nearest_option(option: str, suggested: str) -> None:
     with pytest.raises(OptionError) as caught:
-        source(**{given: "x"})
-    assert str(caught.value) == f'option {given}: is not known; did you mean "{suggested}"?'
+        source(**{option: "x"})
+    assert str(caught.value) == f'option {option}: is not known; did you mean "{suggested}"?'
 
 
-@pytest.mark.parametrize("given", ["kafka.session.timeout.ms", "kafka.auto.offset.reset", "path"])
-def test_spark_kafka_py_error_for_an_option_unlike_known_options_lists_all_options(given: str) -> None:
+@pytest.mark.parametrize("option", ["kafka.session.timeout.ms", "kafka.auto.offset.reset", "path"])
+def test_spark_kafka_py_error_for_an_option_unlike_known_options_lists_all_options(option: str) -> None:
     with pytest.raises(OptionError, match=r"is not known; known are assign, endingOffsets, .*, subscribePattern$"):
-        source(**{given: "x"})
+        source(**{option: "x"})
 
 
 def test_spark_kafka_py_rejects_write_options_on_reads_and_read_options_on_writes() -> None:
@@ -187,10 +192,10 @@ def test_options_for_ending_offsets_are_rejected_in_a_streaming_query(name: str)
 
 
 def test_spark_sink_is_idempotent_by_default_but_not_with_acks_1() -> None:
-    made = sink_settings({**SERVERS, "topic": "out"})
-    assert (made.topic, made.acks, made.idempotent, made.compression) == ("out", -1, True, Compression.NONE)
-    made = sink_settings({**SERVERS, "kafka.acks": "1", "kafka.compression.type": "lz4"})
-    assert (made.topic, made.acks, made.idempotent, made.compression) == (None, 1, False, Compression.LZ4)
+    parsed = sink_settings({**SERVERS, "topic": "out"})
+    assert (parsed.topic, parsed.acks, parsed.idempotent, parsed.compression) == ("out", -1, True, Compression.NONE)
+    parsed = sink_settings({**SERVERS, "kafka.acks": "1", "kafka.compression.type": "lz4"})
+    assert (parsed.topic, parsed.acks, parsed.idempotent, parsed.compression) == (None, 1, False, Compression.LZ4)
 
 
 @pytest.mark.parametrize(
@@ -223,11 +228,11 @@ def security(**options: str) -> Security:
 
 
 def test_jaas_password_is_parsed_but_is_not_shown_in_the_repr_of_the_settings() -> None:
-    made = security(
+    parsed = security(
         kafka__security__protocol="SASL_SSL", kafka__sasl__mechanism="PLAIN", kafka__sasl__jaas__config=JAAS
     )
-    assert (made.tls, made.user, made.password) == (True, "me", 'a"b;c')
-    assert "a\\" not in repr(made) and 'a"b' not in repr(made)
+    assert (parsed.tls, parsed.user, parsed.password) == (True, "me", 'a"b;c')
+    assert "a\\" not in repr(parsed) and 'a"b' not in repr(parsed)
 
 
 def test_spark_kafka_py_verifies_the_tls_host_name_unless_an_option_disables_this() -> None:

@@ -22,9 +22,9 @@ def kafka() -> Iterator[TestCluster]:
 
 
 def producer(kafka: TestCluster, **options: str) -> Producer:
-    given = {f"kafka.{name.replace('__', '.')}": value for name, value in options.items()}
+    kafka_options = {f"kafka.{name.replace('__', '.')}": value for name, value in options.items()}
     base = {"kafka.bootstrap.servers": kafka.bootstrap, "topic": "t", "kafka.retry.backoff.ms": "10"}
-    return Producer(sink_settings({**base, **given}))
+    return Producer(sink_settings({**base, **kafka_options}))
 
 
 def record(i: int, key: bytes | None = None) -> NewRecord:
@@ -32,10 +32,10 @@ def record(i: int, key: bytes | None = None) -> NewRecord:
 
 
 def test_spark_sink_writes_records_with_key_value_timestamp_and_headers(kafka: TestCluster) -> None:
-    with closing(producer(kafka, batch__size="500", compression__type="zstd")) as made:
+    with closing(producer(kafka, batch__size="500", compression__type="zstd")) as sink:
         for i in range(100):
-            made.send("t", i % 4, record(i, b"k"))
-        made.flush()
+            sink.send("t", i % 4, record(i, b"k"))
+        sink.flush()
     stored = sorted(kafka.records("t"), key=lambda r: r.timestamp_ms)
     assert [(r.partition, r.key, r.value, r.timestamp_ms, r.headers) for r in stored] == [
         (i % 4, b"k", b"v%d" % i, 1000 + i, (("h", b"%d" % i),)) for i in range(100)
@@ -43,25 +43,25 @@ def test_spark_sink_writes_records_with_key_value_timestamp_and_headers(kafka: T
 
 
 def test_spark_sink_spreads_records_without_a_key_over_partitions(kafka: TestCluster) -> None:
-    with closing(producer(kafka, batch__size="200")) as made:
+    with closing(producer(kafka, batch__size="200")) as sink:
         for i in range(300):
-            made.send("t", None, record(i))
-        made.flush()
+            sink.send("t", None, record(i))
+        sink.flush()
     assert len({r.partition for r in kafka.records("t")}) == 4
     assert len(kafka.records("t")) == 300
 
 
 @pytest.mark.rule("P-22")
 def test_spark_sink_writes_no_duplicates_when_a_leader_changes(kafka: TestCluster) -> None:
-    with closing(producer(kafka, batch__size="200")) as made:
+    with closing(producer(kafka, batch__size="200")) as sink:
         for i in range(90):
-            made.send("t", 0, record(i))
+            sink.send("t", 0, record(i))
             leader = kafka.partition("t", 0).leader
             if i == 30:
                 kafka.elect("t", 0, (leader + 1) % 3)
             if i == 60:
                 kafka.broker(leader).stop()
-        made.flush()
+        sink.flush()
     assert [r.value for r in kafka.records("t", 0)] == [b"v%d" % i for i in range(90)]
 
 
@@ -69,46 +69,46 @@ def test_spark_sink_writes_no_duplicates_when_a_leader_changes(kafka: TestCluste
 def test_broker_stores_a_batch_once_if_the_sink_resends_it_after_a_request_timeout(kafka: TestCluster) -> None:
     leader = kafka.partition("t", 0).leader
     follower = kafka.follower("t", 0, (leader + 1) % 3)
-    with closing(producer(kafka, request__timeout__ms="200")) as made:
-        made.send("t", 0, record(0))
-        made.flush()
+    with closing(producer(kafka, request__timeout__ms="200")) as sink:
+        sink.send("t", 0, record(0))
+        sink.flush()
         follower.hold()  # so that acks=all waits
-        made.send("t", 0, record(1))
+        sink.send("t", 0, record(1))
         with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(made.flush)
+            future = pool.submit(sink.flush)
             kafka.wait_for(lambda journal: len(journal.requests("Produce")) >= 4)
             follower.release()
-            done.result(30)
-        made.send("t", 0, record(2))
-        made.flush()
+            future.result(30)
+        sink.send("t", 0, record(2))
+        sink.flush()
     assert [r.value for r in kafka.records("t", 0)] == [b"v0", b"v1", b"v2"]
 
 
 def test_spark_sink_raises_an_error_for_a_missing_partition_or_a_too_large_record(kafka: TestCluster) -> None:
     kafka.alter_topic("t", **{"max.message.bytes": 300})
-    with closing(producer(kafka, max__request__size="1000")) as made:
+    with closing(producer(kafka, max__request__size="1000")) as sink:
         with pytest.raises(ValueError, match="topic t has partitions 0 to 3, but a row names partition 4"):
-            made.send("t", 4, record(0))
+            sink.send("t", 4, record(0))
         with pytest.raises(OptionError, match=r"option kafka\.max\.request\.size: a record of 20\d\d bytes"):
-            made.send("t", 0, NewRecord(bytes(2000)))
-        made.send("t", 0, NewRecord(bytes(500)))
+            sink.send("t", 0, NewRecord(bytes(2000)))
+        sink.send("t", 0, NewRecord(bytes(500)))
         with pytest.raises(KafkaError, match=r"cannot write to t-0 .*MESSAGE_TOO_LARGE"):
-            made.flush()
+            sink.flush()
     assert kafka.records("t") == []
 
 
 def test_spark_sink_without_idempotence_requests_no_producer_id(kafka: TestCluster) -> None:
-    with closing(producer(kafka, acks="1")) as made:
-        made.send("t", 0, record(0))
-        made.flush()
+    with closing(producer(kafka, acks="1")) as sink:
+        sink.send("t", 0, record(0))
+        sink.flush()
     assert kafka.journal.requests(api="InitProducerId") == []
     assert len(kafka.records("t", 0)) == 1
 
 
 def test_spark_sink_creates_a_missing_topic_and_writes_the_record_to_it(kafka: TestCluster) -> None:
-    with closing(producer(kafka)) as made:
-        made.send("new", None, record(0))
-        made.flush()
+    with closing(producer(kafka)) as sink:
+        sink.send("new", None, record(0))
+        sink.flush()
     assert [r.value for r in kafka.records("new")] == [b"v0"]
 
 

@@ -166,13 +166,16 @@ def kafka() -> Iterator[int]:
     path = folder / "node.properties"
     path.write_text("".join(f"{name}={value}\n" for name, value in users.items()))
     java = ["java", *JVM, "-cp", f"{kafka_jars()}/*"]
-    known = ["SCRAM-SHA-256=[name=me,password=secret]", "SCRAM-SHA-512=[name=me,password=secret,iterations=8192]"]
+    credentials = ["SCRAM-SHA-256=[name=me,password=secret]", "SCRAM-SHA-512=[name=me,password=secret,iterations=8192]"]
     format_ = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path)]
     try:
-        done = subprocess.run(
-            [*format_, *(part for user in known for part in ("-S", user))], capture_output=True, text=True, check=False
+        completed = subprocess.run(
+            [*format_, *(part for user in credentials for part in ("-S", user))],
+            capture_output=True,
+            text=True,
+            check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert completed.returncode == 0, completed.stdout + completed.stderr
         with (
             (folder / "out").open("wb") as out,
             subprocess.Popen([*java, "kafka.Kafka", str(path)], stdout=out, stderr=out, cwd=folder) as node,

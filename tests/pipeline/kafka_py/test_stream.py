@@ -57,9 +57,9 @@ def settings(kafka: TestCluster, streaming: bool = True, **options: str) -> Sour
 
 @contextmanager
 def reader(kafka: TestCluster, **options: str) -> Iterator[KafkaStreamReader]:
-    made = KafkaStreamReader(settings(kafka, **options))
-    yield made
-    made.stop()
+    stream_reader = KafkaStreamReader(settings(kafka, **options))
+    yield stream_reader
+    stream_reader.stop()
 
 
 def fill(kafka: TestCluster, *counts: int) -> None:

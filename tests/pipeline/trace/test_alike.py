@@ -60,12 +60,12 @@ def unchanged(entries: list[Entry]) -> list[Entry]:
     return entries
 
 
-@pytest.mark.parametrize(("seen", "cut"), [(unchanged, 0), (without_answer(-1), 1)], ids=["all", "but one"])
+@pytest.mark.parametrize(("change", "cut"), [(unchanged, 0), (without_answer(-1), 1)], ids=["all", "but one"])
 def test_trace_comparison_finds_no_difference_if_only_the_last_response_is_missing(
-    seen: Change, cut: int, tmp_path: Path
+    change: Change, cut: int, tmp_path: Path
 ) -> None:
     entries = traffic()
-    both = assert_same(built(tmp_path / "seen", seen(entries)), built(tmp_path / "second", entries))
+    both = assert_same(built(tmp_path / "seen", change(entries)), built(tmp_path / "second", entries))
     assert both["requests"] == len(places(entries)) - cut and all(both[table] > 0 for table in OF_RECORDS)
 
 
@@ -86,7 +86,7 @@ def test_trace_comparison_fails_if_a_group_id_or_transactional_id_differs(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("seen", "changed", "error_text"),
+    ("change", "changed", "error_text"),
     [
         (without(-1), unchanged, "the closer recording lacks it"),
         (without(2), unchanged, "the closer recording lacks it"),
@@ -97,10 +97,10 @@ def test_trace_comparison_fails_if_a_group_id_or_transactional_id_differs(tmp_pa
     ids=["lacks the last", "lacks one", "another request", "has more", "lacks an answer before the last"],
 )
 def test_trace_comparison_raises_an_error_if_requests_of_the_two_traces_differ(
-    seen: Change, changed: Change, error_text: str, tmp_path: Path
+    change: Change, other_change: Change, error_text: str, tmp_path: Path
 ) -> None:
     entries = traffic()
-    first, other = built(tmp_path / "seen", seen(entries)), built(tmp_path / "second", changed(entries))
+    first, other = built(tmp_path / "seen", change(entries)), built(tmp_path / "second", other_change(entries))
     with pytest.raises(AssertionError, match=error_text):
         assert_same(first, other)
 

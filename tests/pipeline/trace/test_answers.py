@@ -38,15 +38,15 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the tables of both runs."""
-    made = tmp_path_factory.mktemp("answers")
+    workspace = tmp_path_factory.mktemp("answers")
     meta = {
         "advertised": {"0": [0, 11], "1": [0, 17], "2": [0, 9], "3": [0, 12], "18": [0, 4]},
         "brokers": [{"id": i, "rack": rack, "settings": windows(i)} for i, rack in enumerate(RACKS)],
     }
     for run in ("before", "after"):
-        write(made / "trace", play(run), run, **meta)
-    job.build(made / "trace", made / "out", job.without_spark)
-    return made / "out"
+        write(workspace / "trace", play(run), run, **meta)
+    job.build(workspace / "trace", workspace / "out", job.without_spark)
+    return workspace / "out"
 
 
 @pytest.fixture(scope="module")

@@ -37,11 +37,11 @@ def recorded(
     spark: Any,
     folder: Path,
     play: Callable[[VirtualCluster], None],
-    kept: Callable[[list[Entry]], list[Entry]] = list,
+    select: Callable[[list[Entry]], list[Entry]] = list,
     brokers: int = 1,
     **options: Any,
 ) -> Tables:
-    """Return the tables of the entries recorded by `play`. kept: selects the entries to keep."""
+    """Return the tables of the entries recorded by `play`. select: selects the entries to keep."""
     folder.mkdir(exist_ok=True)
     entries: list[Entry] = []
     cluster = VirtualCluster(brokers, {"quota.window.num": "3"}, **options)
@@ -50,7 +50,7 @@ def recorded(
     cluster.topic("t")
     play(cluster)
     cluster.run()
-    write(folder / "trace", kept(entries), **meta)
+    write(folder / "trace", select(entries), **meta)
     job.build(folder / "trace", folder / "out", job.without_spark)
     return Tables.of(spark, folder / "out")
 
@@ -206,9 +206,12 @@ def test_audit_reports_no_wrong_quota_charge_if_entries_are_missing_from_the_tra
         """Return the entries without successful fetches after the first throttle."""
         whole = [isinstance(entry, Exchange) and entry.response_records and not entry.throttle_ms for entry in entries]
         first = next(i for i, entry in enumerate(entries) if isinstance(entry, Exchange) and entry.throttle_ms)
-        left = [entry for i, entry in enumerate(entries) if i < first or not whole[i]]
-        assert len(left) < len(entries)
-        return [*left, Event("dropped", {"seq": 0, "clock_ms": 0, "broker": -1, "entries": len(entries) - len(left)})]
+        remaining = [entry for i, entry in enumerate(entries) if i < first or not whole[i]]
+        assert len(remaining) < len(entries)
+        return [
+            *remaining,
+            Event("dropped", {"seq": 0, "clock_ms": 0, "broker": -1, "entries": len(entries) - len(remaining)}),
+        ]
 
     all_of_it = throttling.taken_back(recorded(spark, tmp_path / "whole", play))
     assert all_of_it.count() > 0 == all_of_it.where("broken").count()

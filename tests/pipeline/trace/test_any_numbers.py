@@ -60,15 +60,15 @@ def least(table: str, row: Row) -> Row:
 
 
 def rows(run: str) -> dict[str, list[Row]]:
-    made: dict[str, list[Row]] = {table: [] for table in TABLES}
+    tables: dict[str, list[Row]] = {table: [] for table in TABLES}
     rows_made = Rows(run, 1_700_000_000_000, 0)
     for entry in play(run):
         for table, row in rows_made.of(entry):
-            made[table].append(row)
+            tables[table].append(row)
     brokers = [{"id": i, "rack": rack, "settings": windows(i)} for i, rack in enumerate(RACKS)]
     facts = {"advertised": {"0": [0, 11], "1": [0]}, "brokers": brokers}
-    made["events"].append(made["events"][0] | {"seq": 0, "kind": "meta", "facts": json.dumps(facts)})
-    return made
+    tables["events"].append(tables["events"][0] | {"seq": 0, "kind": "meta", "facts": json.dumps(facts)})
+    return tables
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +87,8 @@ def test_trace_report_is_built_from_a_trace_that_contains_extreme_numbers(
     assert gone
     frames = []
     for table, columns in TABLES.items():
-        left = [change(table, r) for run in runs for r in run[table] if (r["run"], r["seq"]) not in gone]
-        frames.append(spark.createDataFrame([tuple(r.get(c.name) for c in columns) for r in left], ddl(table)))
+        changed_rows = [change(table, r) for run in runs for r in run[table] if (r["run"], r["seq"]) not in gone]
+        frames.append(spark.createDataFrame([tuple(r.get(c.name) for c in columns) for r in changed_rows], ddl(table)))
     answers = [*ANSWERS, diff.answer("before", "after")]
     with fast_tables(spark, frames, 1) as tables:
         every = {

@@ -47,15 +47,15 @@ CORRECT = "correct: "
 def out(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the tables built by Spark, next to the trace, whose end is truncated, and the tables built without Spark."""
     folder = tmp_path_factory.mktemp("run")
-    trace, made = folder / "trace", folder / "out"
+    trace, tables_folder = folder / "trace", folder / "out"
     record(trace)
     [file] = files_of(trace)
     with file.open("ab") as end:
         end.write(bytes(3))
-    counts, [notice] = job.build(trace, made, partial(job.with_spark, spark))
+    counts, [notice] = job.build(trace, tables_folder, partial(job.with_spark, spark))
     assert notice.torn and all(counts[run][table] for run in counts for table in TABLES)
-    job.build(trace, made.parent / "other", job.without_spark)
-    return made
+    job.build(trace, tables_folder.parent / "other", job.without_spark)
+    return tables_folder
 
 
 def test_trace_tables_built_with_and_without_spark_are_equal(out: Path) -> None:
@@ -64,20 +64,20 @@ def test_trace_tables_built_with_and_without_spark_are_equal(out: Path) -> None:
 
 
 def test_second_spark_job_reads_only_the_new_trace_and_reports_its_truncation(spark: Any, tmp_path: Path) -> None:
-    trace, made = tmp_path / "trace", tmp_path / "out"
+    trace, tables_folder = tmp_path / "trace", tmp_path / "out"
     with_spark = partial(job.with_spark, spark)
     write(trace, traffic(), "a")
-    assert list(job.build(trace, made, with_spark)[0]) == ["a"]
+    assert list(job.build(trace, tables_folder, with_spark)[0]) == ["a"]
     torn = write(trace, traffic(), "b")
     torn.write_bytes(torn.read_bytes()[:-1])
-    counts, [notice] = job.build(trace, made, with_spark)
+    counts, [notice] = job.build(trace, tables_folder, with_spark)
     assert list(counts) == ["b"] and notice.torn and str(torn) in notice.text
-    assert {row.run: row.n for row in job.read(spark, made, "requests").groupBy("run").agg({"*": "count"}).toDF("run", "n").collect()} == {
+    assert {row.run: row.n for row in job.read(spark, tables_folder, "requests").groupBy("run").agg({"*": "count"}).toDF("run", "n").collect()} == {
         "a": 8,
         "b": 7,
     }  # fmt: skip
     for table, columns in TABLES.items():
-        frame = job.read(spark, made, table)
+        frame = job.read(spark, tables_folder, table)
         assert [(f.name, f.dataType.simpleString()) for f in frame.schema] == [(c.name, c.type) for c in columns]
     assert job.read(spark, tmp_path / "none", "batches").collect() == []
 
@@ -116,9 +116,9 @@ def audited(spark: Any, out: Path) -> Iterator[Audited]:
             tables[table] += [row | {"run": fault.__name__} for row in some]
     for name, scene in broken.FAULTS.items():
         for run, is_broken in ((CORRECT + name, False), (name, True)):
-            made = Rows(run, broken.EPOCH_MS, 0)
+            row_builder = Rows(run, broken.EPOCH_MS, 0)
             for entry in broken.play(scene, is_broken):
-                for table, row in made.of(entry):
+                for table, row in row_builder.of(entry):
                     tables[table].append(row)
     _add(tables, incomplete.sparse(tables))
     _add(tables, incomplete.captures(clean))
@@ -166,11 +166,11 @@ def _add_incomplete_runs(trace: Path, tables: patched.Rows) -> dict[str, int]:
     """Add incomplete copies of the clean run, and return the number of entries that each lacks."""
     [file] = files_of(trace)
     whole, missing = Trace(file), {}
-    for run, left in incomplete.lacking(list(whole.entries())):
-        missing[run] = incomplete.missing(left)
-        made = Rows(run, whole.meta["wall_ms"], whole.meta["at_ns"])
-        for entry in [Event("meta", {**whole.meta, "seq": 0, "broker": -1}), *left]:
-            for table, row in made.of(entry):
+    for run, remaining in incomplete.lacking(list(whole.entries())):
+        missing[run] = incomplete.missing(remaining)
+        row_builder = Rows(run, whole.meta["wall_ms"], whole.meta["at_ns"])
+        for entry in [Event("meta", {**whole.meta, "seq": 0, "broker": -1}), *remaining]:
+            for table, row in row_builder.of(entry):
                 tables[table].append(row)
     return missing
 
@@ -361,11 +361,13 @@ def test_audit_command_on_a_correct_trace_prints_that_all_rules_hold(out: Path, 
     trace = out.parent / "trace"
     trace.joinpath("foreign.kptrace").write_bytes(b"a capture")
     command += [str(out), "--trace", str(trace), "--json", str(result_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "foreign.kptrace is not a trace" in done.stderr and f"({len(RULES)} of {len(RULES)}): " in done.stderr
+    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert (
+        "foreign.kptrace is not a trace" in completed.stderr and f"({len(RULES)} of {len(RULES)}): " in completed.stderr
+    )
     result = json.loads(result_path.read_text())
     verdicts = {rule.number: HOLDS for rule in RULES}
-    assert {rule_json["rule"]: rule_json["verdict"] for rule_json in result["rules"]} == verdicts, done.stdout
-    assert done.stdout.startswith(f"0 of {len(RULES)} rules broken, {len(RULES)} hold") and result["status"] == 0
-    assert "bytes at byte" in done.stdout.splitlines()[1] and result["remarks"]
+    assert {rule_json["rule"]: rule_json["verdict"] for rule_json in result["rules"]} == verdicts, completed.stdout
+    assert completed.stdout.startswith(f"0 of {len(RULES)} rules broken, {len(RULES)} hold") and result["status"] == 0
+    assert "bytes at byte" in completed.stdout.splitlines()[1] and result["remarks"]

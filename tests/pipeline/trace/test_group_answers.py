@@ -69,14 +69,14 @@ STEPS = [
 @pytest.fixture(scope="module")
 def tables(spark: Any) -> Tables:
     rows = [row | {"seq": seq} for seq, row in enumerate(STEPS, 1)]
-    made: dict[str, list[Row]] = {
+    table_rows: dict[str, list[Row]] = {
         "requests": [{"run": "r", "seq": row["seq"], "client_id": f"client-{row['member_id']}", "received_ns": row["begun_ns"],
                       "ready_ns": row["ready_ns"], "api": row["api"]} for row in rows],
         "groups": [row for row in rows if "offset" not in row],
         "group_offsets": [row for row in rows if "offset" in row],
         "partitions": [{"run": "r", "seq": 99, "api": "Produce", "error": 0, "topic": "t", "partition": 0, "next_offset": 12, "ready_ns": 8 * S}],
     }  # fmt: skip
-    return Tables(**{table: frame(spark, table, some) for table, some in made.items()})
+    return Tables(**{table: frame(spark, table, some) for table, some in table_rows.items()})
 
 
 def only(answer: Answer, query: str, tables: Tables, *names: str) -> list[tuple[Any, ...]]:
@@ -147,12 +147,12 @@ def test_rebalance_analysis_prefers_recorded_causes_to_causes_inferred_from_requ
     group.join("b")
     group.beat("b", -1)
     group.beat("a", 1, range(6))
-    made: dict[str, list[Row]] = {table: [] for table in TABLES}
+    table_rows: dict[str, list[Row]] = {table: [] for table in TABLES}
     rows = Rows("r", 1_700_000_000_000, 0)
     for entry in entries:
         for table, row in rows.of(entry):
-            made[table].append(row)
-    tables = Tables(**{table: frame(spark, table, some) for table, some in made.items() if some})
+            table_rows[table].append(row)
+    tables = Tables(**{table: frame(spark, table, some) for table, some in table_rows.items() if some})
     assert only(rebalances.ANSWER, "rebalances", tables, "to_epoch", "causes", "causes_from") == [
         (1, "member a joined", "coordinator"),
         (2, "member b joined", "coordinator"),

@@ -41,8 +41,8 @@ UNKNOWN_MEMBER, REBALANCE, NOT_FOUND = 25, 27, 69
 
 
 def rows_of(entries: list[Entry], table: str) -> list[Row]:
-    made = Rows("r", 1_700_000_000_000, 0)
-    all_rows = [row for entry in entries for name, row in made.of(entry) if name == table]
+    row_builder = Rows("r", 1_700_000_000_000, 0)
+    all_rows = [row for entry in entries for name, row in row_builder.of(entry) if name == table]
     assert all(set(row) == {column.name for column in TABLES[table]} for row in all_rows)
     return all_rows
 

@@ -42,7 +42,7 @@ def heartbeat(member: str, generation: int, error: int = 0) -> Row:
     return {"api": "Heartbeat", "member_id": member, "requested_epoch": generation, "error": error}
 
 
-def left(member: str | None, **more: Any) -> Row:
+def leave_group(member: str | None, **more: Any) -> Row:
     return {"api": "LeaveGroup", "member_id": member, **more}
 
 
@@ -57,7 +57,7 @@ CASES: dict[str, tuple[list[Row], dict[str, int]]] = {
     # ---- generations and epochs
     "a deleted group begins again": ([joined("a", 4), synced("a", 4), DELETED, joined("a", 1), joined("a", 2)], {}),
     "an empty group expires, and its new members begin again": (
-        [joined("a", 4), synced("a", 4), left("a"), joined("b", 1, "b"), joined("b", 2, "b")],
+        [joined("a", 4), synced("a", 4), leave_group("a"), joined("b", 1, "b"), joined("b", 2, "b")],
         {},
     ),
     "a generation that no member synced is lost with its coordinator": (
@@ -119,7 +119,7 @@ CASES: dict[str, tuple[list[Row], dict[str, int]]] = {
         [joined("a", 1), synced("a", 1), joined("a", 2), synced("a", 2), commit("a", 1)],
         {"23": 1},
     ),
-    "a member that left commits": ([joined("a", 1), synced("a", 1), left("a"), commit("a", 1)], {"23": 1}),
+    "a member that left commits": ([joined("a", 1), synced("a", 1), leave_group("a"), commit("a", 1)], {"23": 1}),
     "a member that left joins again and commits": (
         [beat("a", 0, 1, T0), beat("a", -1, -1), beat("a", 0, 3, T0), commit("a", 3)],
         {},
@@ -133,7 +133,7 @@ CASES: dict[str, tuple[list[Row], dict[str, int]]] = {
         {"23": 1},
     ),
     "a static member that an admin removed by its instance commits": (
-        [joined("a", 1, instance_id="i"), synced("a", 1), left(None, instance_id="i"), commit("a", 1)],
+        [joined("a", 1, instance_id="i"), synced("a", 1), leave_group(None, instance_id="i"), commit("a", 1)],
         {"23": 1},
     ),
     "an epoch that has passed, for a partition that the member still has": (
@@ -149,7 +149,7 @@ CASES: dict[str, tuple[list[Row], dict[str, int]]] = {
         {"23": 1},
     ),
     "a commit in a transaction of a member that left": (
-        [joined("a", 1), synced("a", 1), left("a"), commit("a", 1, api="TxnOffsetCommit")],
+        [joined("a", 1), synced("a", 1), leave_group("a"), commit("a", 1, api="TxnOffsetCommit")],
         {"23": 1},
     ),
 }  # fmt: skip

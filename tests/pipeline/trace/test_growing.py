@@ -44,16 +44,16 @@ def manifest(out: Path) -> dict[str, Any]:
 @contextmanager
 def counted() -> Iterator[list[Entry]]:
     """Collect the entries that are turned into rows."""
-    seen: list[Entry] = []
+    entries_read: list[Entry] = []
     real = Rows.of
 
     def of(self: Rows, entry: Entry) -> Any:
-        seen.append(entry)
+        entries_read.append(entry)
         return real(self, entry)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Rows, "of", of)
-        yield seen
+        yield entries_read
 
 
 def same_as_all_at_once(trace: Path, out: Path) -> bool:
@@ -74,7 +74,7 @@ def test_tables_of_a_growing_trace_equal_those_of_the_complete_trace(rotated: li
 
     steps: sizes of all files in bytes at which the trace ends for a while: within an entry, within a header, between files.
     """
-    with tempfile.TemporaryDirectory() as folder, counted() as seen:
+    with tempfile.TemporaryDirectory() as folder, counted() as entries_read:
         trace, out = Path(folder) / "trace", Path(folder) / "out"
         parts = [LIFE[a:b] for a, b in pairwise([0, *sorted(rotated), len(LIFE)])]
         whole = {path: path.read_bytes() for path in (write(trace, p, number=n) for n, p in enumerate(parts))}
@@ -82,14 +82,14 @@ def test_tables_of_a_growing_trace_equal_those_of_the_complete_trace(rotated: li
             path.unlink()
         total = sum(map(len, whole.values()))
         for end in [*sorted(int(total * step) for step in steps), total]:
-            left = end
+            remaining = end
             for path, data in whole.items():
-                if left > 0:
-                    path.write_bytes(data[:left])
-                left -= len(data)
+                if remaining > 0:
+                    path.write_bytes(data[:remaining])
+                remaining -= len(data)
             if end:
                 _, notices = build(trace, out)
-        assert notices == [] and encoded(seen[1:]) == encoded(LIFE)
+        assert notices == [] and encoded(entries_read[1:]) == encoded(LIFE)
         assert same_as_all_at_once(trace, out)
         built = tables(out)
         assert manifest(out)["r"]["rows"] == {table: len(built[table]) for table in TABLES}
@@ -97,15 +97,15 @@ def test_tables_of_a_growing_trace_equal_those_of_the_complete_trace(rotated: li
 
 def test_table_rows_are_equal_if_building_stops_and_resumes_after_any_trace_entry() -> None:
     whole = Rows("r", 0, 0)
-    made = [row for entry in LIFE for row in whole.of(entry)]
+    rows_at_once = [row for entry in LIFE for row in whole.of(entry)]
     for cut in range(len(LIFE) + 1):
         before = Rows("r", 0, 0)
         table_rows = [row for entry in LIFE[:cut] for row in before.of(entry)]
         after = Rows.from_carried("r", 0, 0, json.loads(json.dumps(before.carried())))
         assert after.carried() == before.carried()
-        assert table_rows + [row for entry in LIFE[cut:] for row in after.of(entry)] == made
+        assert table_rows + [row for entry in LIFE[cut:] for row in after.of(entry)] == rows_at_once
         assert json.dumps(after.carried()) == json.dumps(whole.carried())
-    requests = [row for table, row in made if table == "requests"]
+    requests = [row for table, row in rows_at_once if table == "requests"]
     assert {row["session_missing"] for row in requests} >= {0, 1}
     assert {row["throttle_quota"] for row in requests} >= {"Produce", "Forced"}
 
@@ -113,23 +113,23 @@ def test_table_rows_are_equal_if_building_stops_and_resumes_after_any_trace_entr
 def test_trace_table_job_reads_only_new_entries_of_a_trace_and_adds_parquet_files(tmp_path: Path) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic(8)
     write(trace, entries[:2])
-    with counted() as seen:
+    with counted() as entries_read:
         counts, _ = build(trace, out)
         assert counts["r"] == {table: len(table_rows) for table, table_rows in tables(out).items()}
         for at in range(2, len(entries)):
-            kept = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
+            modified_ns = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
             if at == 6:
                 path = write(trace, entries[at : at + 1], number=1)
             else:
                 path = max(trace.iterdir())
                 path.write_bytes(path.read_bytes() + encoded(entries[at : at + 1]))
-            del seen[:]
+            del entries_read[:]
             counts, notices = build(trace, out)
             new = {table: len(table_rows) for table, table_rows in tables(out).items()}
-            assert seen == [entries[at]] and notices == []
+            assert entries_read == [entries[at]] and notices == []
             assert counts["r"]["requests"] == isinstance(entries[at], Exchange) and sum(counts["r"].values())
             assert manifest(out)["r"]["rows"] == new
-            assert {path: path.stat().st_mtime_ns for path in kept} == kept
+            assert {path: path.stat().st_mtime_ns for path in modified_ns} == modified_ns
     assert same_as_all_at_once(trace, out)
 
 
@@ -220,9 +220,9 @@ def test_trace_is_read_from_its_start_if_the_saved_position_is_missing_or_invali
     build(trace, out)
     SPOILED[how](trace, out)
     write(trace, LIFE[9:], number=1)
-    with counted() as seen:
+    with counted() as entries_read:
         counts, notices = build(trace, out)
-    assert notices == [] and len(seen) > len(LIFE)
+    assert notices == [] and len(entries_read) > len(LIFE)
     assert (
         counts["r"]
         == manifest(out)["r"]["rows"]
@@ -230,9 +230,9 @@ def test_trace_is_read_from_its_start_if_the_saved_position_is_missing_or_invali
     )
     assert same_as_all_at_once(trace, out)
     write(trace, LIFE[:1], number=2)
-    with counted() as seen:
+    with counted() as entries_read:
         build(trace, out)
-    assert len(seen) == 1  # from there on the job continues incrementally
+    assert len(entries_read) == 1  # from there on the job continues incrementally
 
 
 def test_trace_tables_written_by_another_program_version_are_rebuilt(
@@ -244,9 +244,9 @@ def test_trace_tables_written_by_another_program_version_are_rebuilt(
         patch.setattr(place_module, "FINGERPRINT", "of another")
         build(trace, out)
     write(trace, LIFE)
-    with counted() as seen:
+    with counted() as entries_read:
         build(trace, out)
-    assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
+    assert len(entries_read) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
 def test_trace_tables_of_another_version_are_rebuilt_even_if_the_trace_is_unchanged(tmp_path: Path) -> None:
@@ -273,10 +273,10 @@ def test_trace_table_job_repeats_the_notice_of_an_earlier_job_about_a_damaged_fi
     _, [damage_notice] = build(trace, out)
     assert damage_notice.torn == (number == 0) and str(files[number]) in damage_notice.text
     write(trace, LIFE[20:], number=2)
-    with counted() as seen:
+    with counted() as entries_read:
         _, [again] = build(trace, out)
     assert again == damage_notice and manifest(out)["r"]["notices"] == [damage_notice.text]
-    assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
+    assert len(entries_read) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
 def test_rebuilding_the_tables_of_a_recording_deletes_the_saved_trace_position(tmp_path: Path) -> None:
@@ -318,12 +318,15 @@ def test_trace_table_job_state_is_no_larger_after_50_than_after_5_closed_connect
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
     sizes = []
     for count in (5, 50):
-        made = Rows("r", 0, 0)
+        row_builder = Rows("r", 0, 0)
         state_sizes = [
-            row for entry in clients_that_come_and_go(count) for table, row in made.of(entry) if table == "requests"
+            row
+            for entry in clients_that_come_and_go(count)
+            for table, row in row_builder.of(entry)
+            if table == "requests"
         ]
-        left = made.carried()
-        sizes.append((len(left["sessions"]), len(left["connections"]), len(left["closed"])))
+        state = row_builder.carried()
+        sizes.append((len(state["sessions"]), len(state["connections"]), len(state["closed"])))
         assert state_sizes[-1]["session_expected"] == 1 and state_sizes[-1]["requested_partitions"] == 1
     assert sizes == [(4, 4, 3)] * 2
 
@@ -332,19 +335,19 @@ def test_memory_for_building_trace_tables_does_not_grow_with_closed_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
-    made = Rows("r", 0, 0)
+    row_builder = Rows("r", 0, 0)
     entries = clients_that_come_and_go(600)
     for entry in entries[:300]:
-        list(made.of(entry))
+        list(row_builder.of(entry))
     with memory_left_within(60_000):
         for entry in entries[300:]:
-            list(made.of(entry))
+            list(row_builder.of(entry))
 
 
 def test_row_of_a_request_traced_after_connection_close_has_the_client_software() -> None:
     entries = clients_that_come_and_go(1)
     at = next(n for n, entry in enumerate(entries) if not isinstance(entry, Exchange) and entry.kind == "closed")
     entries[at - 1], entries[at] = entries[at], entries[at - 1]
-    made = Rows("r", 0, 0)
-    request_rows = [row for entry in entries for table, row in made.of(entry) if table == "requests"]
+    row_builder = Rows("r", 0, 0)
+    request_rows = [row for entry in entries for table, row in row_builder.of(entry) if table == "requests"]
     assert [row["software"] for row in request_rows if row["conn"] == entries[at].connection] == ["its name 1.2"] * 2  # type: ignore[union-attr]

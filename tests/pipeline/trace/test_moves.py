@@ -38,10 +38,10 @@ def recorded(seed: int, patch: pytest.MonkeyPatch) -> list[list[Entry]]:
     original = World._new_cluster
 
     def new(world: World, clock: ManualClock) -> VirtualCluster:
-        made = original(world, clock)
+        cluster = original(world, clock)
         traces.append([])
-        made.state.record(recorder_into(traces[-1]))
-        return made
+        cluster.state.record(recorder_into(traces[-1]))
+        return cluster
 
     with patch.context() as patched:
         patched.setattr(World, "_new_cluster", new)
@@ -55,9 +55,9 @@ def test_traces_of_simulated_broker_failures_break_no_audit_rule_on_high_waterma
     rows: dict[str, list[Row]] = {table: [] for table in TABLES}
     for seed in SEEDS:
         for number, entries in enumerate(recorded(seed, monkeypatch)):
-            made = Rows(f"{seed}-{number}", 0, 0)
+            row_builder = Rows(f"{seed}-{number}", 0, 0)
             for entry in entries:
-                for table, row in made.of(entry):
+                for table, row in row_builder.of(entry):
                     rows[table].append(row)
     tables = Tables(*(frame(spark, table, rows[table]) for table in TABLES))
     for rule in (moves, covered, ordered_offsets):

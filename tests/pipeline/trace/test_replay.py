@@ -83,15 +83,17 @@ def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
         read.append(sum(len(data.records or b"") for _, data in flat(answer)))
         offset += read[-1] > 0
         cluster.advance(answer.throttle_time_ms)
-    seen = {e.facts["of"]: e.facts["value"] for e in entries if isinstance(e, Event) and e.kind == "throttle"}
+    throttle_values = {
+        e.facts["of"]: e.facts["value"] for e in entries if isinstance(e, Event) and e.kind == "throttle"
+    }
     requests = [
         Request(
             entry.seq,
             entry.connection,
             entry.clock_ms,
-            seen.get(entry.seq, entry.response_bytes),
+            throttle_values.get(entry.seq, entry.response_bytes),
             entry.throttle_ms,
-            entry.seq in seen,
+            entry.seq in throttle_values,
         )
         for entry in entries
         if isinstance(entry, Exchange)

@@ -62,11 +62,11 @@ def report(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries[nth] = entry._replace(throttle_ms=entry.throttle_ms + 1)
     later = {"wall_ms": 1_700_000_100_000}
     write(folder / "trace", entries, "after", **(META | later))
-    made = make(spark, ReportOptions(folder / "out", folder / "trace", "after", "before"), Progress(quiet=True))
-    assert [o.rule.number for o in made.outcomes if o.broken] == ["4"] and made.run == "after"
-    [note] = made.notes
+    built_report = make(spark, ReportOptions(folder / "out", folder / "trace", "after", "before"), Progress(quiet=True))
+    assert [o.rule.number for o in built_report.outcomes if o.broken] == ["4"] and built_report.run == "after"
+    [note] = built_report.notes
     assert "shows only run after" in note and "--run shows another one: before; no rules" in note
-    return made.path
+    return built_report.path
 
 
 class Links(HTMLParser):
@@ -104,13 +104,13 @@ def test_trace_report_of_a_capture_prints_a_wireshark_filter_for_the_faulty_requ
     capture = wire.write(tmp_path / "some.pcap")
     build(capture, tmp_path / "out", without_spark)
 
-    def made(spark: Any, options: ReportOptions, progress: Progress) -> Report:
+    def make_one_rule(spark: Any, options: ReportOptions, progress: Progress) -> Report:
         assert options.trace == capture
         [rule] = [rule for rule in RULES if rule.number == "7"]
         return Report(tmp_path, capture.name, [outcome(rule, Tables.of(spark, tmp_path / "out"))], [], {})
 
     monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.local_session", lambda name: nullcontext(spark))
-    monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.make", made)
+    monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.make", make_one_rule)
     assert main([str(capture), "--out", str(tmp_path / "out")]) == 2
     filter_line = re.search(
         r"worst case in Wireshark: some.pcap, display filter frame.number == (\d+)", capsys.readouterr().out
@@ -119,7 +119,7 @@ def test_trace_report_of_a_capture_prints_a_wireshark_filter_for_the_faulty_requ
     [packet] = [captured for captured in Capture(capture).packets() if captured.number == int(filter_line[1])]
     assert packet.data.endswith(request_packet[-4:])
 
-    outcomes = made(spark, ReportOptions(tmp_path / "out", capture), Progress(quiet=True)).outcomes
+    outcomes = make_one_rule(spark, ReportOptions(tmp_path / "out", capture), Progress(quiet=True)).outcomes
     [request, response] = exchanges(capture, outcomes)["7"]
     assert "request: Metadata v12, correlation id 2" in request and "response: Metadata v12" in response
 
@@ -186,8 +186,8 @@ def test_html_trace_report_contains_10_charts_such_as_throttle_rates_and_fetch_s
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with browser() as made:
-        yield made
+    with browser() as running:
+        yield running
 
 
 @pytest.mark.browser
@@ -196,34 +196,34 @@ def chromium() -> Iterator[Any]:
 def test_trace_report_opens_in_a_browser_without_errors_overflow_or_network_requests(
     report: Path, chromium: Any, width: int, scheme: str
 ) -> None:
-    seen = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    tab = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     problems: list[str] = []
-    seen.on("console", lambda message: problems.append(message.text))
-    seen.on("pageerror", lambda error: problems.append(str(error)))
-    seen.on(
+    tab.on("console", lambda message: problems.append(message.text))
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.on(
         "request", lambda request: None if request.url.startswith(("file:", "data:")) else problems.append(request.url)
     )
-    seen.goto(report.as_uri())
-    for details in seen.query_selector_all("details"):
+    tab.goto(report.as_uri())
+    for details in tab.query_selector_all("details"):
         details.evaluate("element => element.open = true")
     assert problems == []
-    assert seen.evaluate("document.documentElement.scrollWidth") <= width
-    ink, paper = seen.evaluate(
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    ink, paper = tab.evaluate(
         "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
     )
     bright = sum(map(int, re.findall(r"\d+", ink)[:3])), sum(map(int, re.findall(r"\d+", paper)[:3]))
     assert (bright[0] < bright[1]) == (scheme == "light")
-    letters = seen.evaluate("getComputedStyle(document.querySelector('figure svg text')).fill")
+    letters = tab.evaluate("getComputedStyle(document.querySelector('figure svg text')).fill")
     assert letters == ink
-    seen.close()
+    tab.close()
 
 
 @pytest.mark.browser
 def test_html_trace_report_can_be_read_in_a_browser_with_scripts_disabled(report: Path, chromium: Any) -> None:
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 400, "height": 900})
-    seen = context.new_page()
-    seen.goto(report.as_uri())
-    assert "rules broken" in seen.text_content("h1") and seen.is_visible("figure svg")
+    tab = context.new_page()
+    tab.goto(report.as_uri())
+    assert "rules broken" in tab.text_content("h1") and tab.is_visible("figure svg")
     context.close()
 
 

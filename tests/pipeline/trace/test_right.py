@@ -60,10 +60,10 @@ def wrong(rule: str) -> Callable[[Scene], Scene]:
 
 
 def rows_of(entries: list[Entry]) -> patched.Rows:
-    made = Rows("", EPOCH_MS, 0)
+    row_builder = Rows("", EPOCH_MS, 0)
     all_rows: patched.Rows = {table: [] for table in TABLES}
     for entry in entries:
-        for table, row in made.of(entry):
+        for table, row in row_builder.of(entry):
             all_rows[table].append(row)
     return all_rows
 
@@ -127,10 +127,10 @@ def fetch_above_the_high_watermark() -> patched.Rows:
     client.ask(fetch(("t", 0, 4), max_wait_ms=700, isolation=1), 12)
     step = client.ask(fetch(("t", 0, 4), max_wait_ms=700, session=(0, 0)), 12)
     client.ask(fetch(max_wait_ms=700, session=(step.session_id, 1)), 12)
-    made = rows_of(entries)
-    assert [row["ready_ns"] - row["handled_ns"] < 600 * NS_PER_MS for row in made["requests"]] == [True] * 4
-    assert not any(row["error"] for row in made["requests"])
-    return made
+    tables = rows_of(entries)
+    assert [row["ready_ns"] - row["handled_ns"] < 600 * NS_PER_MS for row in tables["requests"]] == [True] * 4
+    assert not any(row["error"] for row in tables["requests"])
+    return tables
 
 
 @wrong("13-early")
@@ -141,10 +141,10 @@ def answered_early_at_the_high_watermark() -> patched.Rows:
     client.send(fetch(("t", 0, 2), max_wait_ms=700), 12)
     cluster.advance(700)
     client.ask(fetch(("t", 0, 4), max_wait_ms=700), 12)
-    made = rows_of(entries)
-    early = patched.row(made["requests"], lambda row: row["api"] == "Fetch")
+    tables = rows_of(entries)
+    early = patched.row(tables["requests"], lambda row: row["api"] == "Fetch")
     early["handled_ms"] = early["clock_ms"]
-    return made
+    return tables
 
 
 @right
@@ -157,17 +157,17 @@ def fetch_sent_while_muted_behind_a_proxy() -> patched.Rows:
     client = Proxied(cluster)
     client.send(fetch(("t", 0, 0), max_wait_ms=500), 11)
     client.send(fetch(("t", 0, 0), max_wait_ms=500), 11, then_ms=60_000)
-    made = rows_of(client.entries)
-    first, second = made["requests"]
+    tables = rows_of(client.entries)
+    first, second = tables["requests"]
     assert first["throttle_ms"] > 2000 and second["ready_ns"] - second["received_ns"] > 2000 * NS_PER_MS
-    return made
+    return tables
 
 
 @wrong("13")
 def late_response_after_a_mute() -> patched.Rows:
-    made = fetch_sent_while_muted_behind_a_proxy()
-    made["requests"][1]["ready_ns"] += 1501 * NS_PER_MS
-    return made
+    tables = fetch_sent_while_muted_behind_a_proxy()
+    tables["requests"][1]["ready_ns"] += 1501 * NS_PER_MS
+    return tables
 
 
 # ---- logs that replace others -------------------------------------------------------------------------------------------------
@@ -189,10 +189,10 @@ def topic_created_again_behind_a_proxy() -> patched.Rows:
         client.send(fetch(("", 0, 0), **by_id), 13)
         cluster.state.controller.delete_topic("t")
         cluster.advance(10)
-    made = rows_of(client.entries)
-    assert [row["error"] for row in made["partitions"]] == [0, 0, 0, 0, 1, 0, 0, 0]
-    assert {row["topic"] for row in made["partitions"]} == {"t"}
-    return made
+    tables = rows_of(client.entries)
+    assert [row["error"] for row in tables["partitions"]] == [0, 0, 0, 0, 1, 0, 0, 0]
+    assert {row["topic"] for row in tables["partitions"]} == {"t"}
+    return tables
 
 
 def reported_earlier(row: dict[str, Any], high_watermark: int, before_ms: int) -> dict[str, Any]:
@@ -203,18 +203,18 @@ def reported_earlier(row: dict[str, Any], high_watermark: int, before_ms: int) -
 
 @wrong("10")
 def watermark_falls_in_the_earlier_log() -> patched.Rows:
-    made = topic_created_again_behind_a_proxy()
-    last = patched.row(made["partitions"], lambda row: row["high_watermark"] == 3)
-    made["partitions"] += [reported_earlier(last, 3, 6), reported_earlier(last, 2, 3)]
-    return made
+    tables = topic_created_again_behind_a_proxy()
+    last = patched.row(tables["partitions"], lambda row: row["high_watermark"] == 3)
+    tables["partitions"] += [reported_earlier(last, 3, 6), reported_earlier(last, 2, 3)]
+    return tables
 
 
 @wrong("10")
 def watermark_falls_in_the_later_log() -> patched.Rows:
-    made = topic_created_again_behind_a_proxy()
-    last = made["partitions"][-1]
-    made["partitions"] += [reported_earlier(last, 3, 6), reported_earlier(last, 3, 3)]
-    return made
+    tables = topic_created_again_behind_a_proxy()
+    last = tables["partitions"][-1]
+    tables["partitions"] += [reported_earlier(last, 3, 6), reported_earlier(last, 3, 3)]
+    return tables
 
 
 # ---- one log, seen in several responses ---------------------------------------------------------------------------------------
@@ -239,15 +239,15 @@ def fetches_of_successive_logs(*lives: tuple[int, ...]) -> patched.Rows:
             client.send(fetch(("", 0, offset), **by_id), 13)
         cluster.state.controller.delete_topic("t")
         cluster.advance(10)
-    made = rows_of(client.entries)
-    assert [row["base_sequence"] for row in fetched_batches(made)] == [
+    tables = rows_of(client.entries)
+    assert [row["base_sequence"] for row in fetched_batches(tables)] == [
         base_sequence for life in lives for base_sequence in life
     ]
-    return made
+    return tables
 
 
-def fetched_batches(made: patched.Rows) -> list[dict[str, Any]]:
-    return [row for row in made["batches"] if row["api"] == "Fetch"]
+def fetched_batches(tables: patched.Rows) -> list[dict[str, Any]]:
+    return [row for row in tables["batches"] if row["api"] == "Fetch"]
 
 
 @right
@@ -258,16 +258,16 @@ def sequence_continues_in_the_next_log() -> patched.Rows:
 
 @wrong("15")
 def sequence_gap_between_responses() -> patched.Rows:
-    made = fetches_of_successive_logs((0, 1, 2))
-    fetched_batches(made)[2]["base_sequence"] = 3
-    return made
+    tables = fetches_of_successive_logs((0, 1, 2))
+    fetched_batches(tables)[2]["base_sequence"] = 3
+    return tables
 
 
 @wrong("15")
 def sequence_gap_in_a_log_that_begins_like_the_previous() -> patched.Rows:
-    made = fetches_of_successive_logs((0, 1), (0, 1, 2))
-    fetched_batches(made)[-1]["base_sequence"] = 3
-    return made
+    tables = fetches_of_successive_logs((0, 1), (0, 1, 2))
+    fetched_batches(tables)[-1]["base_sequence"] = 3
+    return tables
 
 
 @right
@@ -284,9 +284,9 @@ def sparse_reads_after_a_completely_read_log() -> patched.Rows:
             cluster.advance(10)
         cluster.state.controller.delete_topic("t")
         cluster.advance(10)
-    made = rows_of(entries)
-    assert [row["base_offset"] for row in fetched_batches(made)] == [0, 1, 2, 3, 4, 0, 4]
-    return made
+    tables = rows_of(entries)
+    assert [row["base_offset"] for row in fetched_batches(tables)] == [0, 1, 2, 3, 4, 0, 4]
+    return tables
 
 
 @right
@@ -301,19 +301,19 @@ def old_consumer_reads_some_batches() -> patched.Rows:
     client.ask(fetch(("t", 0, 0), partition_max=1), 12)
     client.ask(fetch(("t", 0, 2), partition_max=80), 3)
     client.ask(fetch(("t", 0, 4)), 12)
-    made = rows_of(entries)
-    assert [row["producer_id"] for row in fetched_batches(made)] == [7, -1, -1, 7]
-    return made
+    tables = rows_of(entries)
+    assert [row["producer_id"] for row in fetched_batches(tables)] == [7, -1, -1, 7]
+    return tables
 
 
 @wrong("15")
 def sequence_gap_after_reads_of_an_old_consumer() -> patched.Rows:
-    made = old_consumer_reads_some_batches()
-    middle, last = fetched_batches(made)[1], fetched_batches(made)[-1]
-    fetched_batches(made)[0]["last_offset"] = 3
+    tables = old_consumer_reads_some_batches()
+    middle, last = fetched_batches(tables)[1], fetched_batches(tables)[-1]
+    fetched_batches(tables)[0]["last_offset"] = 3
     middle["last_offset"] = middle["base_offset"]
     last["base_sequence"] = 6
-    return made
+    return tables
 
 
 @right
@@ -328,9 +328,9 @@ def sequence_restarts_after_producer_expiration() -> patched.Rows:
         cluster.advance(5000 if offset == 2 else 10)
         client.ask(idempotent_batch(sequence, at_ms=cluster.now_ms), 9)
         client.ask(fetch(("t", 0, offset)), 12)
-    made = rows_of(entries)
-    assert [row["base_sequence"] for row in fetched_batches(made)] == [0, 1, 0]
-    return made
+    tables = rows_of(entries)
+    assert [row["base_sequence"] for row in fetched_batches(tables)] == [0, 1, 0]
+    return tables
 
 
 @right
@@ -358,42 +358,42 @@ def response_held_while_its_topic_is_recreated() -> patched.Rows:
     cluster.advance(60_000)
     other.send(fetch(("t", 0, 2), version=6), 6)
     cluster.advance(60_000)
-    made = rows_of(entries)
-    assert [row["held"] for row in made["requests"] if row["api"] == "Fetch"] == [True] * 3
-    return made
+    tables = rows_of(entries)
+    assert [row["held"] for row in tables["requests"] if row["api"] == "Fetch"] == [True] * 3
+    return tables
 
 
 @right
 def leader_epochs_restart_in_the_next_log() -> patched.Rows:
-    made = fetches_of_successive_logs((0, 1), (2, 3))
-    for row in fetched_batches(made)[:2]:
+    tables = fetches_of_successive_logs((0, 1), (2, 3))
+    for row in fetched_batches(tables)[:2]:
         row["epoch"] = 1
-    return made
+    return tables
 
 
 @right
 def uncommitted_batch_replaced_after_replication() -> patched.Rows:
     """Copy records above the high watermark before an unclean election removes them; a capture does not show the election."""
-    made = fetches_of_successive_logs((0, 1, 2))
-    first, *_, last = fetched_batches(made)
+    tables = fetches_of_successive_logs((0, 1, 2))
+    first, *_, last = fetched_batches(tables)
     copied = [
         batch_row | {"seq": 1000 + number, "epoch": 1, "base_sequence": 7}
         for number, batch_row in enumerate((first, last))
     ]
-    made["batches"] += copied
-    read = patched.row(made["requests"], lambda row: row["seq"] == first["seq"])
-    made["requests"] += [
+    tables["batches"] += copied
+    read = patched.row(tables["requests"], lambda row: row["seq"] == first["seq"])
+    tables["requests"] += [
         read | {"seq": batch_row["seq"], "conn": 7, "correlation_id": batch_row["seq"], "replica_id": 1}
         for batch_row in copied
     ]
-    return made
+    return tables
 
 
 @wrong("10-epoch")
 def leader_epoch_falls_between_responses() -> patched.Rows:
-    made = fetches_of_successive_logs((0, 1, 2))
-    fetched_batches(made)[1]["epoch"] = 1
-    return made
+    tables = fetches_of_successive_logs((0, 1, 2))
+    fetched_batches(tables)[1]["epoch"] = 1
+    return tables
 
 
 # ---- high watermarks that fall while fetches wait ------------------------------------------------------------------------------
@@ -401,14 +401,14 @@ def leader_epoch_falls_between_responses() -> patched.Rows:
 
 def reported_watermarks(*answers: tuple[int, int, int, int]) -> patched.Rows:
     """Return the rows of responses, given as connection, times of request and response, and reported high watermark."""
-    made: patched.Rows = {table: [] for table in TABLES}
+    tables: patched.Rows = {table: [] for table in TABLES}
     for seq, (conn, begun_ns, ready_ns, watermark) in enumerate(answers, 1):
         of = {"seq": seq, "api": "Fetch", "broker": 0, "topic": "t", "partition": 0, "error": 0, "log_start": 0}
         fields = {"conn": conn, "begun_ns": begun_ns, "ready_ns": ready_ns}
-        made["partitions"].append(
+        tables["partitions"].append(
             blank("partitions", **of, **fields, high_watermark=watermark, last_stable_offset=watermark)
         )
-    return made
+    return tables
 
 
 @right
@@ -424,16 +424,16 @@ def watermark_falls_after_a_parked_fetch() -> patched.Rows:
 
 @right
 def watermark_truncated_and_growing_again() -> patched.Rows:
-    made = reported_watermarks((1, 0, 10, 100), (1, 20, 30, 90), (1, 40, 50, 95))
-    made["events"] = [blank("events", seq=1, at_ns=15, broker=-1, kind="leader", facts='{"topic":"t","partition":0}')]
-    return made
+    tables = reported_watermarks((1, 0, 10, 100), (1, 20, 30, 90), (1, 40, 50, 95))
+    tables["events"] = [blank("events", seq=1, at_ns=15, broker=-1, kind="leader", facts='{"topic":"t","partition":0}')]
+    return tables
 
 
 @wrong("10")
 def watermark_falls_again_after_a_truncation() -> patched.Rows:
-    made = watermark_truncated_and_growing_again()
-    made["partitions"][2]["high_watermark"] = made["partitions"][2]["last_stable_offset"] = 80
-    return made
+    tables = watermark_truncated_and_growing_again()
+    tables["partitions"][2]["high_watermark"] = tables["partitions"][2]["last_stable_offset"] = 80
+    return tables
 
 
 # ---- offset lookups by time ---------------------------------------------------------------------------------------------------
@@ -459,10 +459,10 @@ def compacted(cluster: VirtualCluster, ask: Callable[[Any, int], Any]) -> None:
     ask(at_second(1), 5)
 
 
-def lookup_rows(made: patched.Rows, *offsets: int) -> patched.Rows:
-    looked = [row for row in made["partitions"] if row["api"] == "ListOffsets"]
+def lookup_rows(tables: patched.Rows, *offsets: int) -> patched.Rows:
+    looked = [row for row in tables["partitions"] if row["api"] == "ListOffsets"]
     assert [row["base_offset"] for row in looked] == list(offsets)
-    return made
+    return tables
 
 
 @right
@@ -488,10 +488,10 @@ def lookup_too_far_with_unknown_cleanup_policy() -> patched.Rows:
     seconds(cluster, client.send)
     client.send(at_second(2), 5)
     client.send(fetch(("t", 0, 2)), 11)
-    made = lookup_rows(rows_of(client.entries), 2)
-    looked = patched.row(made["partitions"], lambda row: row["api"] == "ListOffsets")
+    tables = lookup_rows(rows_of(client.entries), 2)
+    looked = patched.row(tables["partitions"], lambda row: row["api"] == "ListOffsets")
     looked |= {"base_offset": 3, "returned_timestamp": EPOCH_MS + 3000}
-    return made
+    return tables
 
 
 # ---- versions ----------------------------------------------------------------------------------------------------------------
@@ -499,11 +499,11 @@ def lookup_too_far_with_unknown_cleanup_policy() -> patched.Rows:
 
 def request_in_version_9(api_key: int, api: str, error: int) -> patched.Rows:
     """Request version 9 of an API from a broker that supports versions up to 4."""
-    made: patched.Rows = {table: [] for table in TABLES}
-    made["requests"] = [fetched(api_key=int(api_key), api=api, api_version=9, error=int(error))]
+    tables: patched.Rows = {table: [] for table in TABLES}
+    tables["requests"] = [fetched(api_key=int(api_key), api=api, api_version=9, error=int(error))]
     facts = json.dumps({"advertised": {"3": [0, 4], "18": [0, 4]}})
-    made["events"] = [blank("events", seq=0, at_ns=0, broker=-1, kind="meta", facts=facts)]
-    return made
+    tables["events"] = [blank("events", seq=0, at_ns=0, broker=-1, kind="meta", facts=facts)]
+    return tables
 
 
 @right
@@ -526,8 +526,8 @@ def metadata_request_in_unsupported_version() -> patched.Rows:
 
 @right
 def largest_possible_max_wait() -> patched.Rows:
-    made: patched.Rows = {table: [] for table in TABLES}
-    made["requests"] = [
+    tables: patched.Rows = {table: [] for table in TABLES}
+    tables["requests"] = [
         fetched(max_wait_ms=INT32_MAX, min_bytes=INT32_MAX, max_bytes=INT32_MAX, received_ns=1, ready_ns=10**10),
         fetched(
             seq=2,
@@ -539,15 +539,15 @@ def largest_possible_max_wait() -> patched.Rows:
             session_epoch=INT32_MIN,
         ),
     ]
-    return made
+    return tables
 
 
 @wrong("4")
 def throttle_from_an_infinite_quota() -> patched.Rows:
     """Report throttle times for quotas of zero, nearly zero and infinity."""
     quota: dict[str, Any] = {"throttle_quota": "Fetch", "held": False, "quota_rate": 1e300, "quota_window_ms": 10_000}
-    made: patched.Rows = {table: [] for table in TABLES}
-    made["requests"] = [
+    tables: patched.Rows = {table: [] for table in TABLES}
+    tables["requests"] = [
         fetched(**quota, quota_bound=0.0, applied_throttle_ms=INT32_MAX, throttle_ms=INT32_MIN),
         fetched(**quota, seq=2, quota_bound=1e-300, applied_throttle_ms=INT32_MAX, throttle_ms=INT32_MAX),
         fetched(**quota, seq=3, quota_bound=1e290, applied_throttle_ms=INT32_MAX, throttle_ms=INT32_MAX),
@@ -555,26 +555,26 @@ def throttle_from_an_infinite_quota() -> patched.Rows:
     ]
     settings = {"quota.window.num": "11", "quota.window.size.seconds": "1", "fetch.max.bytes": "everything"}
     facts = json.dumps({"brokers": [{"id": 0, "settings": settings}]})
-    made["events"] = [blank("events", seq=0, at_ns=0, broker=-1, kind="meta", facts=facts)]
-    return made
+    tables["events"] = [blank("events", seq=0, at_ns=0, broker=-1, kind="meta", facts=facts)]
+    return tables
 
 
 @wrong("17")
 def session_epoch_out_of_range() -> patched.Rows:
-    made: patched.Rows = {table: [] for table in TABLES}
+    tables: patched.Rows = {table: [] for table in TABLES}
     step = {"session_id": 5, "returned_session_id": 5, "session_expected": 7, "session_epoch": INT32_MIN}
-    made["requests"] = [fetched(**step, max_wait_ms=0)]
-    return made
+    tables["requests"] = [fetched(**step, max_wait_ms=0)]
+    return tables
 
 
 @wrong("12")
 def fetch_from_an_impossible_offset() -> patched.Rows:
-    made: patched.Rows = {table: [] for table in TABLES}
+    tables: patched.Rows = {table: [] for table in TABLES}
     answer = {"seq": 1, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": 1, "ready_ns": 2, "error": 0}
     for offset in (-(2**63), 2**63 - 1):
         offsets = {"requested_offset": offset, "base_offset": 0, "next_offset": 5}
-        made["partitions"].append(blank("partitions", **answer, **offsets))
-    return made
+        tables["partitions"].append(blank("partitions", **answer, **offsets))
+    return tables
 
 
 # ---- transactions ------------------------------------------------------------------------------------------------------------
@@ -587,19 +587,19 @@ def committed_reads(*answers: tuple[str | None, list[tuple[int, int, bool]]]) ->
 
     answers: the aborted transactions, and (first offset, last offset, is marker) of each batch.
     """
-    made: patched.Rows = {table: [] for table in TABLES}
+    tables: patched.Rows = {table: [] for table in TABLES}
     for seq, (aborted, batches) in enumerate(answers, 1):
         fields = {"seq": seq, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": seq, "ready_ns": seq}
         ends = {"requested_offset": batches[0][0], "next_offset": batches[-1][1] + 1}
-        made["partitions"].append(
+        tables["partitions"].append(
             blank("partitions", **fields, **ends, isolation=1, replica_id=-1, error=0, aborted=aborted)
         )
         for position, (base, last, control) in enumerate(batches):
             offsets = {"position": position, "base_offset": base, "last_offset": last, "count": last - base + 1}
-            made["batches"].append(
+            tables["batches"].append(
                 blank("batches", **fields, **offsets, producer_id=7, control=control, transactional=True)
             )
-    return made
+    return tables
 
 
 @right

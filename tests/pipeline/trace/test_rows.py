@@ -34,10 +34,10 @@ LARGEST = {"int": 2**31 - 1, "bigint": 2**63 - 1}
 
 
 def rows_of(entries: list[Entry]) -> dict[str, list[Row]]:
-    made = Rows("r", 1_700_000_000_000, 0)
+    row_builder = Rows("r", 1_700_000_000_000, 0)
     all_rows: dict[str, list[Row]] = {table: [] for table in TABLES}
     for entry in entries:
-        for table, row in made.of(entry):
+        for table, row in row_builder.of(entry):
             check(table, row)
             all_rows[table].append(row)
     return all_rows
@@ -218,11 +218,11 @@ def test_incremental_fetch_rows_contain_offsets_and_limits_stored_in_the_session
         return of(answered, "partition", "requested_offset", "limit_bytes")
 
     assert step(1, fetch(), 1) == [(1, 0, 3000)]
-    seen = step(2, fetch(("t", 1, 1), partition_max=4000), 0)
-    assert sorted(seen[1:]) == [(0, 0, 3000)]
+    second_step = step(2, fetch(("t", 1, 1), partition_max=4000), 0)
+    assert sorted(second_step[1:]) == [(0, 0, 3000)]
     forgets = fetch(("t", 0, 1))
     forgets.forgotten_topics_data = [ForgottenTopic("t", partitions=[1])]
-    assert step(3, forgets, 1) == seen
+    assert step(3, forgets, 1) == second_step
     # The step in between is lost: no rows are invented.
     bench.entries.remove(next(exchange for exchange in bench.exchanges if exchange.seq == bench.exchanges[-1].seq))
     assert step(4, fetch(), 0)[-1] == (0, None, None)

@@ -199,23 +199,23 @@ def test_every_module_of_audit_rules_has_a_rule_that_is_tested_with_a_small_tabl
 
 def played(run: str) -> dict[str, list[Row]]:
     """Return the rows of a run named "r"."""
-    made: dict[str, list[Row]] = {table: [] for table in TABLES}
+    tables: dict[str, list[Row]] = {table: [] for table in TABLES}
     rows = Rows("r", META["wall_ms"], 0)
     brokers = [{"id": i, "rack": rack, "settings": windows(i)} for i, rack in enumerate(RACKS)]
     advertised = {"0": [0, 11], "1": [0, 17], "2": [0, 9], "3": [0, 12], "18": [0, 4]}
     for entry in [Event("meta", {"seq": 0, "broker": -1, "brokers": brokers, "advertised": advertised}), *play(run)]:
         for table, row in rows.of(entry):
-            made[table].append(row)
-    return made
+            tables[table].append(row)
+    return tables
 
 
-def with_faults(made: dict[str, list[Row]]) -> dict[str, list[Row]]:
+def with_faults(tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """Return the tables with faults: throttles a millisecond too long, every other high watermark too low, each tenth event and state missing."""
-    for row in made["requests"]:
+    for row in tables["requests"]:
         row["throttle_ms"] = row["throttle_ms"] and row["throttle_ms"] + 1
-    for row in made["partitions"][::2]:
+    for row in tables["partitions"][::2]:
         row["high_watermark"] = row["high_watermark"] and row["high_watermark"] // 2
-    return made | {table: [row for row in made[table] if row["seq"] % 10 != 9] for table in ("events", "state")}
+    return tables | {table: [row for row in tables[table] if row["seq"] % 10 != 9] for table in ("events", "state")}
 
 
 def test_two_audits_at_the_same_time_each_report_only_faults_of_their_own_tables(spark: Any) -> None:
@@ -227,7 +227,7 @@ def test_two_audits_at_the_same_time_each_report_only_faults_of_their_own_tables
     chosen = {family.RULES[0].number for family in FAMILIES} | broken | {undecided}
     rules = [rule for rule in RULES if rule.number in chosen]
     sets = [played("before"), with_faults(played("after"))]
-    frames = [[frame(spark, table, rows) for table, rows in made.items()] for made in sets]
+    frames = [[frame(spark, table, rows) for table, rows in table_rows.items()] for table_rows in sets]
     with fast_tables(spark, frames[0], 1), fast_tables(spark, frames[1], 1), ThreadPoolExecutor(2) as pool:
         alone = [list(pool.map(partial(outcome, tables=Tables(*some)), rules)) for some in frames]
         both = [Tables(*some) for some in frames]

@@ -92,7 +92,7 @@ def test_trace_table_job_reads_only_recordings_with_new_or_grown_files(
     first = write(trace, entries[:3], "a")
     write(trace, entries, "b")
     build(trace, out)
-    kept = {name: data for name, data in contents(out).items() if "run=b" in name}
+    contents_of_b = {name: data for name, data in contents(out).items() if "run=b" in name}
     assert read == ["a", "b"]
     assert build(trace, out) == ({}, []) and read == ["a", "b"]
     with first.open("ab") as file:
@@ -103,7 +103,7 @@ def test_trace_table_job_reads_only_recordings_with_new_or_grown_files(
     assert read == ["a", "b", "a", "a"]
     whole = [{**row, "run": "a"} for row in rows(out, "requests", "b")]
     assert rows(out, "requests", "a") == whole
-    assert {name: data for name, data in contents(out).items() if "run=b" in name} == kept
+    assert {name: data for name, data in contents(out).items() if "run=b" in name} == contents_of_b
 
 
 def test_trace_table_job_prints_errors_for_damaged_files_and_reads_all_other_files(
@@ -197,15 +197,15 @@ class Died(Exception):
 @contextmanager
 def living(steps: int) -> Iterator[None]:
     """Kill the job at its nth step within the block: instead of the step, or halfway through the removal of a folder."""
-    left = [steps]
+    remaining = [steps]
 
-    def dying(real: Any, halfway: Any = lambda *given: None) -> Any:
-        def call(*given: Any, **options: Any) -> Any:
-            if not left[0]:
-                halfway(*given)
+    def dying(real: Any, halfway: Any = lambda *arguments: None) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if not remaining[0]:
+                halfway(*arguments)
                 raise Died
-            left[0] -= 1
-            return real(*given, **options)
+            remaining[0] -= 1
+            return real(*arguments, **options)
 
         return call
 
@@ -223,19 +223,19 @@ def living(steps: int) -> Iterator[None]:
 @pytest.mark.parametrize("added", [True, False], ids=["added", "replaced"])
 def test_trace_table_job_builds_complete_tables_after_jobs_were_killed_at_any_step(tmp_path: Path, added: bool) -> None:
     """The job dies at each of its steps, and the next job at its fourth; exactly one step is the commit."""
-    trace, kept, out, entries = tmp_path / "trace", tmp_path / "kept", tmp_path / "out", traffic(2)
+    trace, saved, out, entries = tmp_path / "trace", tmp_path / "kept", tmp_path / "out", traffic(2)
     first = write(trace, entries[:4])
-    build(trace, kept)
+    build(trace, saved)
     if not added:
-        shutil.rmtree(kept / store_module.PLACES)
-    before = contents(kept)
+        shutil.rmtree(saved / store_module.PLACES)
+    before = contents(saved)
     with first.open("ab") as file:
         file.write(encoded(entries[4:]))
     build(trace, tmp_path / "fresh")
     whole = {table: rows(tmp_path / "fresh", table) for table in TABLES}
     decided = []
     for steps in itertools.count():
-        shutil.copytree(kept, out)
+        shutil.copytree(saved, out)
         try:
             with living(steps):
                 build(trace, out)

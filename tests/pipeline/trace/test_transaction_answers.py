@@ -38,8 +38,8 @@ def step(begun_s: float, ready_s: float, api: str, **fields: Any) -> tuple[str, 
 
 
 def init(at_s: float, name: str, producer: int, epoch: int, error: int = 0) -> tuple[str, Row]:
-    given = {} if error else {"returned_producer_id": producer, "returned_epoch": epoch}
-    return step(at_s, at_s, "InitProducerId", transactional_id=name, producer_id=-1, error=error, **given)
+    returned = {} if error else {"returned_producer_id": producer, "returned_epoch": epoch}
+    return step(at_s, at_s, "InitProducerId", transactional_id=name, producer_id=-1, error=error, **returned)
 
 
 def adds(begun_s: float, name: str, producer: int, epoch: int = 0, **more: Any) -> tuple[str, Row]:
@@ -105,12 +105,12 @@ STEPS = [
 
 @pytest.fixture(scope="module")
 def tables(spark: Any) -> Tables:
-    made: dict[str, list[Row]] = {"requests": [], "partitions": [], "batches": [], "transactions": []}
+    table_rows: dict[str, list[Row]] = {"requests": [], "partitions": [], "batches": [], "transactions": []}
     for seq, (table, row) in enumerate(STEPS, 1):
-        made[table].append({"run": "r", "seq": seq, **row})
+        table_rows[table].append({"run": "r", "seq": seq, **row})
         times = {"received_ns": row["begun_ns"], "ready_ns": row["ready_ns"]}
-        made["requests"].append({"run": "r", "seq": seq, "api": row["api"], "client_id": "client", **times})
-    return Tables(**{table: frame(spark, table, some) for table, some in made.items()})
+        table_rows["requests"].append({"run": "r", "seq": seq, "api": row["api"], "client_id": "client", **times})
+    return Tables(**{table: frame(spark, table, some) for table, some in table_rows.items()})
 
 
 def only(query: str, tables: Tables, *names: str) -> list[tuple[Any, ...]]:
@@ -181,12 +181,12 @@ def test_transaction_analysis_prefers_recorded_abort_causes_to_inferred_causes(s
     assert second.send(topic, 0)[0] == 0
     second.finish(commit=True)
     bench.cluster.connect(topic.leader()).ask(fetch((topic.name, 0, 0)), 11)
-    made: dict[str, list[Row]] = {table: [] for table in TABLES}
+    table_rows: dict[str, list[Row]] = {table: [] for table in TABLES}
     rows = Rows("r", 1_700_000_000_000, 0)
     for entry in entries:
         for table, row in rows.of(entry):
-            made[table].append(row)
-    tables = Tables(**{table: frame(spark, table, some) for table, some in made.items() if some})
+            table_rows[table].append(row)
+    tables = Tables(**{table: frame(spark, table, some) for table, some in table_rows.items() if some})
     outcomes = {row[0]: row[1:] for row in only("transactions", tables, "transactional_id", "outcome", "held_records")}
     assert outcomes == {first.id: ("aborted: its timeout passed", 1), second.id: ("committed", 1)}
     assert all(row["completion_ms"] >= 0 for row in answer_rows(transactions.ANSWER, "transactions", tables))

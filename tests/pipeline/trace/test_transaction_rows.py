@@ -39,8 +39,8 @@ class Recorded:
         self.bench.cluster.state.record(recorder_into(self.entries))
 
     def rows(self, table: str, *apis: str) -> list[Row]:
-        made = Rows("r", 1_700_000_000_000, 0)
-        all_rows = [row for entry in self.entries for name, row in made.of(entry) if name == table]
+        row_builder = Rows("r", 1_700_000_000_000, 0)
+        all_rows = [row for entry in self.entries for name, row in row_builder.of(entry) if name == table]
         assert all(set(row) == {column.name for column in TABLES[table]} for row in all_rows)
         return [row for row in all_rows if not apis or row["api"] in apis]
 
@@ -171,8 +171,10 @@ def test_row_of_a_non_transactional_init_producer_id_has_no_transactional_id() -
 def test_top_level_error_of_add_partitions_to_txn_is_in_the_row_of_each_partition() -> None:
     topics = [AddPartitionsToTxnTopic("t", [0, 1])]
     request = AddPartitionsToTxnRequest([AddPartitionsToTxnTransaction("x", 1, 0, True, topics)])
-    made = TRANSACTION_ROWS[ApiKey.ADD_PARTITIONS_TO_TXN]({}, request, AddPartitionsToTxnResponse(error_code=31))
-    assert [(row["partition"], row["error"]) for _, row in made] == [(0, 31), (1, 31)]
+    partition_rows = TRANSACTION_ROWS[ApiKey.ADD_PARTITIONS_TO_TXN](
+        {}, request, AddPartitionsToTxnResponse(error_code=31)
+    )
+    assert [(row["partition"], row["error"]) for _, row in partition_rows] == [(0, 31), (1, 31)]
 
 
 def test_documentation_of_the_transactions_table_lists_every_api_recorded_in_it() -> None:

@@ -61,8 +61,8 @@ def ended(commit: bool, epoch: int = 0, error: int | None = 0, returned: int | N
 
 
 def begun(epoch: int, producer: int = 7, expected: tuple[int, int] = (-1, -1)) -> Row:
-    given = {"returned_producer_id": producer, "returned_epoch": epoch}
-    return {"api": "InitProducerId", "producer_id": expected[0], "producer_epoch": expected[1], "error": 0, **given}
+    returned = {"returned_producer_id": producer, "returned_epoch": epoch}
+    return {"api": "InitProducerId", "producer_id": expected[0], "producer_epoch": expected[1], "error": 0, **returned}
 
 
 def added(epoch: int, error: int = 0) -> Row:

@@ -27,11 +27,11 @@ EVENTS_PER_BATCH = 4096
 
 def events(hours: list[str], first: int) -> pa.RecordBatch:
     """Return one event in each of these hours, in order."""
-    made = [{"run": "r", "hour": hour, "seq": first + place, "kind": "k"} for place, hour in enumerate(hours)]
-    return pa.RecordBatch.from_pylist(made, SCHEMAS["events"])
+    event_rows = [{"run": "r", "hour": hour, "seq": first + place, "kind": "k"} for place, hour in enumerate(hours)]
+    return pa.RecordBatch.from_pylist(event_rows, SCHEMAS["events"])
 
 
-def given(monkeypatch: pytest.MonkeyPatch, batches: Iterator[pa.RecordBatch]) -> None:
+def patch_batches(monkeypatch: pytest.MonkeyPatch, batches: Iterator[pa.RecordBatch]) -> None:
     monkeypatch.setattr(writing, "batches", lambda *_: (("events", batch) for batch in batches))
 
 
@@ -39,7 +39,7 @@ def test_parquet_writer_combines_small_batches_into_large_row_groups(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     count = 2 * writing.ROWS_PER_GROUP // EVENTS_PER_BATCH + 1
-    given(monkeypatch, (events(["h"] * EVENTS_PER_BATCH, EVENTS_PER_BATCH * n) for n in range(count)))
+    patch_batches(monkeypatch, (events(["h"] * EVENTS_PER_BATCH, EVENTS_PER_BATCH * n) for n in range(count)))
     assert writing.write_run(RUN, tmp_path) == ([], None)
     [path] = tmp_path.glob("events/run=r/hour=h/*.parquet")
     meta = pq.read_metadata(path)
@@ -64,7 +64,7 @@ def test_parquet_writer_closes_files_of_old_hours_and_writes_late_rows_to_new_fi
 
     monkeypatch.setattr(pq, "ParquetWriter", Counted)
     # Each hour, and then all hours again: late rows get their own files.
-    given(monkeypatch, (events(hours, len(hours) * turn) for turn in range(2)))
+    patch_batches(monkeypatch, (events(hours, len(hours) * turn) for turn in range(2)))
     writing.write_run(RUN, tmp_path)
     assert max(opened) == writing.OPEN_PARTS and opened[-1] == 0
     written_rows = rows(tmp_path, "events")
@@ -88,15 +88,15 @@ class TriesTwice:
         return self
 
     def collect(self) -> list[Any]:
-        done = []
+        results = []
         for number in self._numbers:
             with self._patch.context() as patch:
                 patch.setattr(writing, "batches", half)
                 with pytest.raises(OSError, match="no space"):
                     self._try(number)
-            [made] = self._try(number)
-            done += [SimpleNamespace(**row) for row in made.to_pylist()]
-        return done
+            [batch] = self._try(number)
+            results += [SimpleNamespace(**row) for row in batch.to_pylist()]
+        return results
 
     def _try(self, number: int) -> list[pa.RecordBatch]:
         self._attempt += 1
@@ -134,9 +134,9 @@ def test_trace_table_job_adds_no_rows_if_files_written_by_a_spark_task_are_missi
 
     class Elsewhere(TriesTwice):
         def collect(self) -> list[Any]:
-            done = super().collect()
-            next((tmp_path / "out").rglob(f"{done[-1].folder}/**/*.parquet")).unlink()
-            return done
+            results = super().collect()
+            next((tmp_path / "out").rglob(f"{results[-1].folder}/**/*.parquet")).unlink()
+            return results
 
     write(tmp_path / "trace", traffic(), "a")
     write(tmp_path / "trace", traffic(), "b")
