@@ -54,10 +54,10 @@ def spark() -> Iterator[Any]:
             with pytest.MonkeyPatch.context() as environment:
                 # One JVM runs the queries of hundreds of tests; the default is 1 GB.
                 environment.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
-                made = session.start("kafkaproto tests", scratch, log)
+                spark_session = session.start("kafkaproto tests", scratch, log)
         except Exception:  # noqa: BLE001 - any error is reported together with the output of the JVM
             log.seek(0)
             pytest.fail("Spark did not start; what it wrote last:\n" + "".join(log.readlines()[-40:]))
-        yield made
-        made.stop()
+        yield spark_session
+        spark_session.stop()
     shutil.rmtree(scratch, ignore_errors=True)

@@ -31,10 +31,12 @@ def run(step: str, *command: str | Path, cwd: Path) -> str:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "MAKE"))
     }
-    done = subprocess.run([*command], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise NotAsPublished(f"{step}: exit status {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
-    return done.stdout
+    completed = subprocess.run([*command], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise NotAsPublished(
+            f"{step}: exit status {completed.returncode}\n{completed.stdout[-4000:]}{completed.stderr[-4000:]}"
+        )
+    return completed.stdout
 
 
 def distributions(folder: Path) -> tuple[Path, Path]:

@@ -140,13 +140,13 @@ def _merged(outer: Mapping[str, list[str]], inner: Mapping[str, list[str]]) -> d
     return {name: [*outer.get(name, ()), *inner.get(name, ())] for name in {**outer, **inner}}
 
 
-def table(known: Sequence[Rule], named: Iterable[Proof]) -> str:
-    """Return the generated part of the page that holds the rules `known`."""
+def table(listed: Sequence[Rule], named: Iterable[Proof]) -> str:
+    """Return the generated part of the page that holds the rules `listed`."""
     by_rule: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for proof in named:
         by_rule[proof.rule][proof.path].append(f"`{proof.name}`" if proof.is_fast else f"*`{proof.name}`*")
     rows = []
-    for rule in known:
+    for rule in listed:
         files = sorted(by_rule[rule.number].items())
         cell = "<br>".join(f"{path}: {', '.join(dict.fromkeys(names))}" for path, names in files)
         rows.append(f"    | {rule.number} | {cell or 'none; the rule says why'} |\n")
@@ -160,8 +160,8 @@ def written(page: str, named: Iterable[Proof]) -> str:
 
 def problems(pages: Mapping[str, str], named: Sequence[Proof]) -> list[str]:
     """Return the faults of rules, markers and tables, one line each. pages: file name -> text."""
-    known = [(name, rule) for name, page in pages.items() for rule in rules(page)]
-    numbers = Counter(rule.number for _, rule in known)
+    page_rules = [(name, rule) for name, page in pages.items() for rule in rules(page)]
+    numbers = Counter(rule.number for _, rule in page_rules)
     fast = {proof.rule for proof in named if proof.is_fast}
     proven = {proof.rule for proof in named}
     faults = [f"docs/rules has rule {number} {count} times" for number, count in numbers.items() if count > 1]
@@ -177,7 +177,7 @@ def problems(pages: Mapping[str, str], named: Sequence[Proof]) -> list[str]:
         if _NO_REASON.fullmatch(reason)
     ]
     faults += _gaps(numbers, [number for page in pages.values() for number in numbers_without_rule(page)])
-    for name, rule in known:
+    for name, rule in page_rules:
         if rule.is_excused and rule.number in proven:
             faults.append(f'rule {rule.number} has a test: remove its line "{WITHOUT_TEST}..." from docs/rules/{name}')
         elif not rule.is_excused and rule.number not in proven:
@@ -193,16 +193,16 @@ def problems(pages: Mapping[str, str], named: Sequence[Proof]) -> list[str]:
     return faults
 
 
-def unknown_citations(root: Path, folders: Iterable[str], known: Set[str]) -> list[str]:
-    """Return one fault for each rule number in a docstring or comment below these folders that is not in `known`."""
+def unknown_citations(root: Path, folders: Iterable[str], numbers: Set[str]) -> list[str]:
+    """Return one fault for each rule number in a docstring or comment below these folders that is not in `numbers`."""
     return [
         f"{path.relative_to(root)}:{line} cites {number}, which docs/rules does not have: cite the rule that states the fact, or none"
         for folder in folders
         for path in sorted((root / folder).rglob("*.py"))
-        if not set(_CITED.findall(path.read_text())) <= known
+        if not set(_CITED.findall(path.read_text())) <= numbers
         for line, text in _prose(path)
         for number in _CITED.findall(text)
-        if number not in known
+        if number not in numbers
     ]
 
 
@@ -247,8 +247,8 @@ def main() -> int:
     faults = problems(pages, named) + unknown_citations(ROOT, PACKAGES, numbers)
     for fault in faults:
         sys.stderr.write(fault + "\n")
-    fast, known = sum(proof.is_fast for proof in named), len(numbers)
-    sys.stdout.write(f"{known} rules, {len(named)} proofs, {fast} of them fast, {len(faults)} problems\n")
+    fast, rule_count = sum(proof.is_fast for proof in named), len(numbers)
+    sys.stdout.write(f"{rule_count} rules, {len(named)} proofs, {fast} of them fast, {len(faults)} problems\n")
     return 1 if faults else 0
 
 

@@ -102,17 +102,17 @@ class Numbers:
 
 @pytest.fixture
 def numbers(monkeypatch: pytest.MonkeyPatch) -> Numbers:
-    made = Numbers()
+    fixed = Numbers()
     monkeypatch.setattr(instructions, "valgrind", lambda: "/usr/bin/valgrind")
-    monkeypatch.setattr(instructions, "of_requests", made.of_requests)
-    monkeypatch.setattr(instructions, "of_start", made.of_start)
-    monkeypatch.setattr(sockets, "idle_mb", made.idle_mb)
-    monkeypatch.setattr(sockets, "raced", made.raced)
+    monkeypatch.setattr(instructions, "of_requests", fixed.of_requests)
+    monkeypatch.setattr(instructions, "of_start", fixed.of_start)
+    monkeypatch.setattr(sockets, "idle_mb", fixed.idle_mb)
+    monkeypatch.setattr(sockets, "raced", fixed.raced)
     monkeypatch.setattr(command, "resolve", lambda base: "0" * 40)
     monkeypatch.setattr(command, "base_side", lambda commit: HERE)
     monkeypatch.setattr(command, "now_side", lambda: HERE._replace(name=sides.NOW))
     monkeypatch.setattr(command.platform, "system", lambda: "Linux")
-    return made
+    return fixed
 
 
 def test_benchmark_of_old_and_new_code_prints_each_measurement_exactly_once(
@@ -127,7 +127,7 @@ def test_benchmark_of_old_and_new_code_prints_each_measurement_exactly_once(
 
 
 @pytest.mark.parametrize(
-    ("what", "ratio", "part"),
+    ("measurement", "ratio", "part"),
     [
         ("requests", 1.04, "instructions"),
         ("start", 1.04, "start"),
@@ -136,9 +136,9 @@ def test_benchmark_of_old_and_new_code_prints_each_measurement_exactly_once(
     ],
 )
 def test_benchmark_of_old_and_new_code_exits_with_status_1_if_new_code_is_too_slow(
-    numbers: Numbers, capsys: pytest.CaptureFixture[str], what: str, ratio: float, part: str
+    numbers: Numbers, capsys: pytest.CaptureFixture[str], measurement: str, ratio: float, part: str
 ) -> None:
-    setattr(numbers, what, ratio)
+    setattr(numbers, measurement, ratio)
     assert command.main([]) == 1
     missed = [line for line in capsys.readouterr().out.splitlines() if line.endswith(" MISSED")]
     assert missed and all(any(line.startswith(name) for name in command.names()[part]) for line in missed)
@@ -190,9 +190,9 @@ def test_ab_benchmark_requires_valgrind_only_for_instruction_counts(
 
 @pytest.mark.parametrize("base", ["no-such-branch", "HEAD~999999", "--all", "HEAD:Makefile", ""])
 def test_ab_benchmark_prints_a_one_line_error_for_an_unknown_git_commit(base: str) -> None:
-    done = run("--only", "race", "--", base)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
+    completed = run("--only", "race", "--", base)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr == (
         f"make ab: BASE={base} is not a commit of this repository; pass a branch, a tag or an id, for example BASE=HEAD~1\n"
     )
 
@@ -203,9 +203,9 @@ def test_ab_benchmark_raises_an_error_for_a_folder_that_is_not_a_git_checkout(tm
 
 
 def test_make_target_ab_reports_missing_valgrind_before_checking_the_given_commit(tmp_path: Path) -> None:
-    done = run("no-such-branch", PATH=str(tmp_path))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"make ab: {instructions.MISSING}\n"
+    completed = run("no-such-branch", PATH=str(tmp_path))
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr == f"make ab: {instructions.MISSING}\n"
 
 
 @pytest.mark.parametrize(
@@ -251,19 +251,19 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
-    return done.stdout
+    completed = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
+    return completed.stdout
 
 
 def text_of(side: sides.Side) -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         [side.python, "-P", "-c", "import broker; print(broker.TEXT)"],
         env=side.environment(),
         capture_output=True,
         text=True,
         check=True,
     )
-    return done.stdout.strip()
+    return completed.stdout.strip()
 
 
 def test_ab_benchmark_compares_a_commit_with_the_current_working_tree(repository: Path) -> None:
@@ -306,7 +306,7 @@ def test_ab_benchmark_creates_a_new_virtual_environment_for_changed_dependencies
 
 
 def worked(*rows: str, requests: int = 3, folder: Path = ROOT) -> list[dict[str, Any]]:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-P", instructions.HERE / "workload.py", "--requests", str(requests), *rows],
         env={**os.environ, "PYTHONPATH": str(folder), "PYTHONHASHSEED": "0"},
         capture_output=True,
@@ -314,8 +314,8 @@ def worked(*rows: str, requests: int = 3, folder: Path = ROOT) -> list[dict[str,
         timeout=50,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    assert completed.returncode == 0, completed.stderr
+    return [json.loads(line) for line in completed.stdout.splitlines()]
 
 
 def test_ab_benchmark_workloads_get_all_responses_with_the_expected_record_bytes() -> None:
@@ -399,14 +399,14 @@ def test_ab_benchmark_can_import_the_broker_from_the_package_kafkaproto_broker(t
     for folder in ("kafkaproto", "kafkaproto/broker", "kafkaproto/broker/testing"):
         (tmp_path / folder / "__init__.py").touch()
     (tmp_path / "kafkaproto" / "broker" / "testing" / "memory.py").write_text("VirtualCluster = 'the new home'\n")
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-P", "-c", "import workload; print(workload.find('VirtualCluster'))"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{instructions.HERE}"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == "the new home\n"
+    assert completed.stdout == "the new home\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the comparison reads /proc and pins cores")
@@ -416,9 +416,9 @@ def test_ab_benchmark_returns_speed_and_memory_of_the_old_and_the_current_broker
         sockets.Row("produce", race.produced(1, 50)),
         sockets.Row("round trips", lambda address: client.round_trips(address, 0.05)),
     ]
-    seen = sockets.raced(both, rows, rounds=2)
-    assert list(seen) == [row.name for row in rows]
-    for speeds in seen.values():
+    speeds_by_row = sockets.raced(both, rows, rounds=2)
+    assert list(speeds_by_row) == [row.name for row in rows]
+    for speeds in speeds_by_row.values():
         assert len(speeds[sides.BASE]) == len(speeds[sides.NOW]) in (2, 4)
         assert min(*speeds[sides.BASE], *speeds[sides.NOW]) > 0
     idle = sockets.idle_mb(both, starts=1)
@@ -445,8 +445,8 @@ def test_benchmark_of_old_and_new_code_repeats_a_speed_measurement_that_is_too_s
         sockets.Row("slow", lambda address: 50.0 if address == sides.NOW else 100.0),
         sockets.Row("even", lambda address: 100.0),
     ]
-    seen = sockets.raced((HERE, HERE._replace(name=sides.NOW)), rows, rounds=3)
-    assert {name: len(speeds[sides.NOW]) for name, speeds in seen.items()} == {"slow": 6, "even": 3}
-    assert paired("slow", seen["slow"][sides.BASE], seen["slow"][sides.NOW]) == Result(
+    speeds_by_row = sockets.raced((HERE, HERE._replace(name=sides.NOW)), rows, rounds=3)
+    assert {name: len(speeds[sides.NOW]) for name, speeds in speeds_by_row.items()} == {"slow": 6, "even": 3}
+    assert paired("slow", speeds_by_row["slow"][sides.BASE], speeds_by_row["slow"][sides.NOW]) == Result(
         "slow", "100.0", "50.0", 0.5, 0.95, True
     )

@@ -21,9 +21,11 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_codec_benchmark_prints_no_ratio_for_a_library_that_lacks_the_api_version() -> None:
-    done = run("--quick", "--only", "ApiVersions response v[23]|iterate, lz4")
-    assert done.returncode == 0, done.stderr
-    rows = {line.split("|")[1].strip(): line.split("|")[2:-2] for line in done.stdout.splitlines() if " | " in line}
+    completed = run("--quick", "--only", "ApiVersions response v[23]|iterate, lz4")
+    assert completed.returncode == 0, completed.stderr
+    rows = {
+        line.split("|")[1].strip(): line.split("|")[2:-2] for line in completed.stdout.splitlines() if " | " in line
+    }
     head = [name.strip() for name in rows["work"]]
     assert head == ["kafka-python", "aiokafka", "aiokafka (C)"]  # of the last table
     assert [float(ratio) > 0 for ratio in rows["iterate, lz4"]] == [True] * 3
@@ -33,8 +35,8 @@ def test_codec_benchmark_prints_no_ratio_for_a_library_that_lacks_the_api_versio
 
 @pytest.mark.slow
 def test_codec_benchmark_exits_with_an_error_if_its_name_pattern_matches_nothing() -> None:
-    done = run("--only", "no such case")
-    assert done.returncode == 2 and "no benchmark title matches --only" in done.stderr
+    completed = run("--only", "no such case")
+    assert completed.returncode == 2 and "no benchmark title matches --only" in completed.stderr
 
 
 def test_codec_benchmark_raises_an_error_if_two_codecs_decode_differently() -> None:
@@ -44,11 +46,11 @@ def test_codec_benchmark_raises_an_error_if_two_codecs_decode_differently() -> N
 
 @pytest.mark.parametrize("case", cases.message_cases(), ids=lambda case: case.title)
 def test_python_library_construct_decodes_each_benchmark_message_like_kafkaproto(case: cases.MessageCase) -> None:
-    made = stock(case.layout)
+    construct_type = stock(case.layout)
     data = case.layout.encode(case.make())
-    by_construct(made, data)
+    by_construct(construct_type, data)
     with pytest.raises(ValueError, match="another codec decodes the same bytes differently from kafkaproto"):
-        by_construct(made, data + b"\x00")
+        by_construct(construct_type, data + b"\x00")
 
 
 def test_codec_benchmark_shows_median_speed_ratios_and_marks_those_below_the_limit() -> None:
@@ -73,11 +75,11 @@ def test_every_codec_benchmark_has_a_unique_name() -> None:
 
 @pytest.mark.slow
 def test_growth_benchmark_prints_a_row_for_each_of_its_three_measurements() -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", "--quick"], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("1: 1") == 3
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.count("1: 1") == 3
 
 
 @pytest.mark.slow

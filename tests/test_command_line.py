@@ -94,8 +94,8 @@ def test_broker_command_uses_consecutive_ports_starting_at_the_given_port(start:
 
 
 def test_broker_command_prints_a_single_error_line_if_its_port_is_in_use() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         result = _run("--port", str(port), "--log-level", "error")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.count("\n") == 1
@@ -133,19 +133,21 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "what", "allowed"), REFUSED, ids=[" ".join(case[0]) for case in REFUSED])
+@pytest.mark.parametrize(("arguments", "option", "allowed"), REFUSED, ids=[" ".join(case[0]) for case in REFUSED])
 def test_broker_command_with_invalid_options_prints_1_line_and_exits_with_status_2(
-    arguments: Sequence[str], what: str, allowed: str, capsys: pytest.CaptureFixture[str]
+    arguments: Sequence[str], option: str, allowed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = arguments if "--port" in arguments else ("--port", "0", *arguments)
+    full_arguments = arguments if "--port" in arguments else ("--port", "0", *arguments)
     try:
-        status: object = main(["--log-level", "error", *given] if "--log-level" not in given else given)
+        status: object = main(
+            ["--log-level", "error", *full_arguments] if "--log-level" not in full_arguments else full_arguments
+        )
     except SystemExit as ended:
         status = ended.code
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")
     assert err.count("\n") == 1, err
-    assert what in err
+    assert option in err
     assert allowed in err
 
 
@@ -247,10 +249,10 @@ def test_restart_with_the_same_data_dir_and_topic_option_does_not_recreate_the_t
 
 
 @pytest.mark.parametrize(
-    ("given", "name"), [(("--journal-topic",), "__journal"), (("--journal-topic", "told"), "told")]
+    ("options", "name"), [(("--journal-topic",), "__journal"), (("--journal-topic", "told"), "told")]
 )
-def test_journal_topic_option_creates_the_journal_topic(start: Start, given: tuple[str, ...], name: str) -> None:
-    running = start("--port", "0", *given)
+def test_journal_topic_option_creates_the_journal_topic(start: Start, options: tuple[str, ...], name: str) -> None:
+    running = start("--port", "0", *options)
     answer = ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name=name)]), 12)
     assert (answer.topics[0].error_code, len(answer.topics[0].partitions)) == (0, 1)
     running.end()

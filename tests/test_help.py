@@ -58,15 +58,15 @@ def examples_of(text: str) -> Iterator[str]:
     yield from (line.strip() for line in examples.splitlines() if line.startswith("  kafkaproto "))
 
 
-@pytest.mark.parametrize("given", ["--version", "-V", "version"])
+@pytest.mark.parametrize("option", ["--version", "-V", "version"])
 def test_version_option_prints_the_package_version(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
-    assert run(monkeypatch, capsys, given) == (0, f"kafkaproto {kafkaproto.__version__}\n", "")
+    assert run(monkeypatch, capsys, option) == (0, f"kafkaproto {kafkaproto.__version__}\n", "")
 
 
 @pytest.mark.parametrize(
-    ("given", "error"),
+    ("command", "error"),
     [
         ("brokr", 'unknown command "brokr"; did you mean "broker"?'),
         ("REPORTS", 'unknown command "REPORTS"; did you mean "report"?'),
@@ -75,16 +75,16 @@ def test_version_option_prints_the_package_version(
     ],
 )
 def test_unknown_command_prints_a_single_error_line_with_the_nearest_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str, error: str
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, error: str
 ) -> None:
-    assert run(monkeypatch, capsys, given) == (2, "", f"kafkaproto: {error}\n")
+    assert run(monkeypatch, capsys, command) == (2, "", f"kafkaproto: {error}\n")
 
 
-@pytest.mark.parametrize("given", [("--help",), ("-h",), ("help",)])
+@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("help",)])
 def test_kafkaproto_help_lists_every_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: tuple[str, ...]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
-    status, out, err = run(monkeypatch, capsys, *given)
+    status, out, err = run(monkeypatch, capsys, *arguments)
     assert (status, err) == (0, "")
     assert [command for command in COMMANDS if f"kafkaproto {command} " not in out] == []
 
@@ -93,8 +93,8 @@ def test_kafkaproto_help_lists_every_command(
 def test_help_examples_of_each_command_use_valid_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    for given in ((command, "--help"), ("help", command)):
-        status, out, err = run(monkeypatch, capsys, *given)
+    for arguments in ((command, "--help"), ("help", command)):
+        status, out, err = run(monkeypatch, capsys, *arguments)
         assert (status, err) == (0, "")
         assert out.startswith(f"usage: kafkaproto {command} ")
     examples = [*examples_of(out)]
@@ -123,9 +123,9 @@ def test_help_of_every_command_is_printed_without_optional_packages(command: str
         f"import sys; sys.modules.update(dict.fromkeys({PACKAGES_OF_EXTRAS}));"
         f"sys.argv[1:] = [{command!r}, '--help']; from kafkaproto.cli import main; sys.exit(main())"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"usage: kafkaproto {command} ")
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout.startswith(f"usage: kafkaproto {command} ")
 
 
 def test_command_whose_optional_packages_are_missing_names_the_extra_to_install() -> None:
@@ -133,10 +133,11 @@ def test_command_whose_optional_packages_are_missing_names_the_extra_to_install(
         f"import sys; sys.modules.update(dict.fromkeys({PACKAGES_OF_EXTRAS}));"
         "sys.argv[1:] = ['report', 'trace']; from kafkaproto.cli import main; sys.exit(main())"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
-    assert (done.returncode, done.stdout) == (3, "")
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
+    assert (completed.returncode, completed.stdout) == (3, "")
     assert (
-        done.stderr == "kafkaproto report: pyarrow is missing: install it in a checkout with pip install '.[spark]'\n"
+        completed.stderr
+        == "kafkaproto report: pyarrow is missing: install it in a checkout with pip install '.[spark]'\n"
     )
 
 

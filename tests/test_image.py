@@ -153,7 +153,7 @@ def test_docker_image_contains_the_package_but_no_tests(image: Image) -> None:
     assert "opt/kafkaproto/kafkaproto" in copied
     assert {"opt/kafkaproto/tests", "opt/kafkaproto/.git", "opt/kafkaproto/.venv"} & copied == set()
     program = "import kafkaproto, sys; print(kafkaproto.__file__)"
-    done = subprocess.run(
+    completed = subprocess.run(
         [image.path("/usr/bin/python"), "-c", program],
         cwd=image.root,
         env=image.environment({}),
@@ -161,7 +161,7 @@ def test_docker_image_contains_the_package_but_no_tests(image: Image) -> None:
         text=True,
         check=True,
     )
-    assert done.stdout.startswith(str(image.path("/usr/lib")))
+    assert completed.stdout.startswith(str(image.path("/usr/lib")))
 
 
 def test_docker_image_runs_as_an_unprivileged_user_on_a_supported_python(image: Image) -> None:

@@ -62,16 +62,18 @@ def test_trace_table_job_run_in_a_checkout_imports_no_module_under_two_names(
     environment: dict[str, str], tmp_path: Path, module: str
 ) -> None:
     write(tmp_path / "trace", traffic())
-    done = run(environment, "-m", module, str(tmp_path / "trace"), str(tmp_path / "out"), "--without-spark")
-    assert done.returncode == 0, done.stderr
+    completed = run(environment, "-m", module, str(tmp_path / "trace"), str(tmp_path / "out"), "--without-spark")
+    assert completed.returncode == 0, completed.stderr
     assert list((tmp_path / "out").rglob("*.parquet"))
     assert_one_name(environment)
 
 
 def test_kafka_cluster_fixture_imports_no_module_under_two_names(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_it(kafka_cluster):\n    assert kafka_cluster.bootstrap\n")
-    done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path))
-    assert done.returncode == 0, done.stdout
+    completed = run(
+        environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)
+    )
+    assert completed.returncode == 0, completed.stdout
     assert_one_name(environment)
 
 
@@ -87,8 +89,8 @@ def test_kafka_cluster_fixture_imports_no_module_under_two_names(environment: di
 def test_error_for_importing_a_module_by_its_old_name_contains_the_new_name(
     environment: dict[str, str], statement: str, names: list[str]
 ) -> None:
-    done = run(environment, "-c", f"import kafkaproto.api; {statement}")
-    last = done.stderr.splitlines()[-1]
+    completed = run(environment, "-c", f"import kafkaproto.api; {statement}")
+    last = completed.stderr.splitlines()[-1]
     assert last.startswith("ImportError: ")
     assert [name for name in names if name not in last] == []
 
@@ -96,9 +98,9 @@ def test_error_for_importing_a_module_by_its_old_name_contains_the_new_name(
 def test_error_for_a_missing_module_in_old_package_pipeline_says_kafkaproto_pipeline(
     environment: dict[str, str],
 ) -> None:
-    done = run(environment, "-m", "pipeline.nothing")
-    assert done.returncode == 1
-    assert "No module named kafkaproto.pipeline.nothing" in done.stderr
+    completed = run(environment, "-m", "pipeline.nothing")
+    assert completed.returncode == 1
+    assert "No module named kafkaproto.pipeline.nothing" in completed.stderr
 
 
 def test_no_module_is_imported_under_an_old_package_name_in_the_test_run() -> None:
@@ -114,6 +116,8 @@ def test_program_that_imports_an_old_package_name_exits_with_an_error(tmp_path: 
     (tmp_path / "launcher" / "__main__.py").write_text("")
     path = f"{ROOT}{os.pathsep}{tmp_path}"
     command = [sys.executable, "-m", "launcher"]
-    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "import kafkaproto.broker instead" in done.stderr
+    completed = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert completed.returncode == 1
+    assert "import kafkaproto.broker instead" in completed.stderr

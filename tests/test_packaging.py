@@ -64,8 +64,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def built(source: Path, target: Path, kind: str) -> Path:
     """Build a wheel or an sdist of the folder `source` and return its path."""
     command = [sys.executable, "-m", "build", f"--{kind}", "--outdir", str(target), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout[-3000:] + completed.stderr[-3000:]
     [path] = target.iterdir()
     return path
 
@@ -107,13 +107,13 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(python: Path, folder: Path, *arguments: str, **options: str) -> str:
     """Run the environment's Python in an empty folder and return its output."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "COV"))}
-    environment = kept | {"PATH": f"{python.parent}:{kept['PATH']}"} | options
-    done = subprocess.run(
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "COV"))}
+    environment = inherited | {"PATH": f"{python.parent}:{inherited['PATH']}"} | options
+    completed = subprocess.run(
         [python, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 def contents(archive: Path) -> dict[str, bytes]:
@@ -179,18 +179,18 @@ def test_readme_shows_the_installation_first_and_mentions_only_existing_extras(m
 def test_mypy_reads_the_types_of_the_installed_package_and_reports_no_errors(python: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(TYPED)
     command = ["-m", "mypy", "--strict", "--python-executable", str(python), "--cache-dir", str(tmp_path / "cache")]
-    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
-    done = subprocess.run(
+    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+    completed = subprocess.run(
         [sys.executable, *command, "program.py"],
         cwd=tmp_path,
-        env=kept,
+        env=inherited,
         capture_output=True,
         text=True,
         timeout=250,
         check=False,
     )
-    assert re.findall(r'Revealed type is "([^"]+)"', done.stdout) == REVEALED
-    assert done.returncode == 0, done.stdout
+    assert re.findall(r'Revealed type is "([^"]+)"', completed.stdout) == REVEALED
+    assert completed.returncode == 0, completed.stdout
 
 
 def test_installed_package_is_imported_from_the_wheel_and_not_from_the_checkout(python: Path, tmp_path: Path) -> None:

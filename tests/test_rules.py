@@ -113,8 +113,8 @@ def test_check_of_rule_numbers_reports_unknown_numbers_in_docstrings_and_comment
 
 def test_docstrings_and_comments_of_the_packages_cite_only_existing_rules() -> None:
     pages = [path.read_text() for path in rules.PAGES.glob("*.md") if path.name != "index.md"]
-    known = {rule.number for page in pages for rule in rules.rules(page)}
-    assert unknown_citations(rules.ROOT, rules.PACKAGES, known) == []
+    numbers = {rule.number for page in pages for rule in rules.rules(page)}
+    assert unknown_citations(rules.ROOT, rules.PACKAGES, numbers) == []
 
 
 def test_gap_in_rule_numbers_is_an_error_unless_the_page_gives_a_reason() -> None:

@@ -73,14 +73,14 @@ def test_each_test_runs_once_and_pytest_worker_3_gets_only_tests_that_mostly_wai
     waiting = [f"{_SUITE}[{subject}-{number}]" for subject in ("real", "real-newer") for number in range(5)]
     busy = [f"tests/test_{letter}.py::test_{number}" for letter in "abcd" for number in range(5)]
     nodeids = [*busy, *waiting]
-    given = distribute(nodeids, count)
-    assert sorted(itertools.chain(*given)) == sorted(nodeids)
+    shares = distribute(nodeids, count)
+    assert sorted(itertools.chain(*shares)) == sorted(nodeids)
     if count == 3:
-        assert given[2] == waiting
+        assert shares[2] == waiting
 
 
 def test_pytest_worker_3_gets_only_tests_that_mostly_wait_even_if_few_tests_exist() -> None:
     waiting = [f"{_SUITE}[{subject}]" for subject in ("real", "real-newer", "ours-kafka")]
-    given = distribute(["tests/test_a.py::test_a", *waiting], 3)
-    assert sorted(itertools.chain(*given)) == sorted(["tests/test_a.py::test_a", *waiting])
-    assert "tests/test_a.py::test_a" not in given[2]
+    shares = distribute(["tests/test_a.py::test_a", *waiting], 3)
+    assert sorted(itertools.chain(*shares)) == sorted(["tests/test_a.py::test_a", *waiting])
+    assert "tests/test_a.py::test_a" not in shares[2]

@@ -86,8 +86,10 @@ def test_container_without_listeners_binds_every_address_and_advertises_localhos
 def test_command_line_options_set_the_listener_of_a_container(
     arguments: tuple[str, ...], expected: tuple[object, ...], tmp_path: Path
 ) -> None:
-    given = {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://elsewhere:1"} if arguments[0] in ("--port", "--host") else {}
-    [[listener]] = listeners(tmp_path, *arguments, **given)
+    variables = (
+        {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://elsewhere:1"} if arguments[0] in ("--port", "--host") else {}
+    )
+    [[listener]] = listeners(tmp_path, *arguments, **variables)
     assert listener == Listener("PLAINTEXT", *expected)
 
 

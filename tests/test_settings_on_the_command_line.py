@@ -80,8 +80,8 @@ def test_broker_starts_with_a_stock_server_properties_file(start: Start, name: s
 
 
 def test_options_override_properties_files_and_later_files_override_earlier_files(start: Start, tmp_path: Path) -> None:
-    given = "num.partitions=1\nmessage.max.bytes=1\noffsets.topic.num.partitions=7\n0.broker.rack=of-file\n"
-    first = written(tmp_path, given + "fetch.max.bytes=2000", "first.properties")
+    properties = "num.partitions=1\nmessage.max.bytes=1\noffsets.topic.num.partitions=7\n0.broker.rack=of-file\n"
+    first = written(tmp_path, properties + "fetch.max.bytes=2000", "first.properties")
     second = written(tmp_path, "message.max.bytes=2\nfetch.max.bytes=3000", "second.properties")
     of_options = ("-c", "fetch.max.bytes=4000", "-c", "broker.rack=of-option", "-c", "num.io.threads=3")
     running = start("--config", first, "--config", second, "--port", "0", *of_options, "-c", "fetch.max.bytes=5000")

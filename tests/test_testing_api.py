@@ -94,5 +94,5 @@ try:
 except ImportError as error:
     print(error.name)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "pytest\n"
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert completed.stdout == "pytest\n"

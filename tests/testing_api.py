@@ -81,15 +81,15 @@ def _lines() -> Iterator[str]:
 def live_objects() -> list[Any]:
     """Return the objects that a test has while a cluster runs: the cluster, its clock and journal, and their handles."""
 
-    def reached(made: Any) -> list[Any]:
-        return [made, made.clock, made.journal, made.broker(0), made.follower("t", 0, 0)]
+    def reached(handle: Any) -> list[Any]:
+        return [handle, handle.clock, handle.journal, handle.broker(0), handle.follower("t", 0, 0)]
 
     async def reached_in_loop() -> list[Any]:
-        async with exported.async_cluster(1, {"t": 1}) as made:
-            return reached(made)
+        async with exported.async_cluster(1, {"t": 1}) as handle:
+            return reached(handle)
 
-    with exported.cluster(1, {"t": 1}) as made:
-        return [*reached(made), *asyncio.run(reached_in_loop())]
+    with exported.cluster(1, {"t": 1}) as handle:
+        return [*reached(handle), *asyncio.run(reached_in_loop())]
 
 
 def undocumented() -> Iterator[str]:

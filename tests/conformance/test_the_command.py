@@ -30,9 +30,20 @@ def brokers(
 ) -> Iterator[str]:
     """Run brokers in a separate process, with the default profile except for some settings, and return the address of one."""
     settings = settings_of("default") | {key.replace("_", "."): value for key, value in other.items()}
-    given = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-    given += [part for i in range(count) for part in ("-c", f"{i}.broker.rack={rack}{i}")]
-    command = [sys.executable, "-m", "broker", "--brokers", str(count), "--port", "0", "--semantics", semantics, *given]
+    options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+    options += [part for i in range(count) for part in ("-c", f"{i}.broker.rack={rack}{i}")]
+    command = [
+        sys.executable,
+        "-m",
+        "broker",
+        "--brokers",
+        str(count),
+        "--port",
+        "0",
+        "--semantics",
+        semantics,
+        *options,
+    ]
     command += ["--release", release]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -54,7 +65,9 @@ def outcomes(address: str) -> tuple[dict[str, int], str]:
     """Return the numbers of passed, unprepared and failed tests on the report card, and all printed text."""
     printed = run("--bootstrap", address, "-k", CHOSEN).stdout
     [counts] = re.findall(rf"^{re.escape(address)}: (.*)$", printed, re.MULTILINE)
-    return {what: int(count) for count, what in re.findall(r"(\d+) (ok|not prepared|FAILED|ERROR)", counts)}, printed
+    return {
+        outcome: int(count) for count, outcome in re.findall(r"(\d+) (ok|not prepared|FAILED|ERROR)", counts)
+    }, printed
 
 
 @pytest.mark.slow
@@ -112,12 +125,14 @@ def test_conformance_suite_runs_more_tests_than_it_skips_with_default_settings()
     with program(command) as process:
         assert process.stdout is not None
         _, _, address = [process.stdout.readline().strip() for _ in range(3)]
-        done = run("--bootstrap", address, "-k", "metadata or small_limits or retention or produce or list_offsets")
+        completed = run(
+            "--bootstrap", address, "-k", "metadata or small_limits or retention or produce or list_offsets"
+        )
         process.terminate()
-    [line] = re.findall(rf"^{re.escape(address)}: (.*)$", done.stdout, re.MULTILINE)
-    counts = {what: int(count) for count, what in re.findall(r"(\d+) (ok|not prepared|FAILED|ERROR)", line)}
-    assert set(counts) == {"ok", "not prepared"} and counts["ok"] > counts["not prepared"] > 0, done.stdout
-    reasons = re.findall(r"not prepared: (.*)$", done.stdout, re.MULTILINE)
+    [line] = re.findall(rf"^{re.escape(address)}: (.*)$", completed.stdout, re.MULTILINE)
+    counts = {outcome: int(count) for count, outcome in re.findall(r"(\d+) (ok|not prepared|FAILED|ERROR)", line)}
+    assert set(counts) == {"ok", "not prepared"} and counts["ok"] > counts["not prepared"] > 0, completed.stdout
+    reasons = re.findall(r"not prepared: (.*)$", completed.stdout, re.MULTILINE)
     assert "needs connections.max.idle.ms=2000 (is 600000)" in reasons
     assert [
         r
@@ -129,9 +144,9 @@ def test_conformance_suite_runs_more_tests_than_it_skips_with_default_settings()
 
 def test_conformance_run_that_skips_all_tests_exits_with_status_5() -> None:
     with brokers(count=1) as address:
-        done = run("--bootstrap", address, "-k", "test_small_limits")
-    assert done.returncode == 5, done.stdout
-    assert done.stderr == (
+        completed = run("--bootstrap", address, "-k", "test_small_limits")
+    assert completed.returncode == 5, completed.stdout
+    assert completed.stderr == (
         "kafkaproto conformance: all tests were skipped, because the cluster does not have what they need (see above); "
         "--settings PROFILE prints broker settings that tests need\n"
     )
@@ -142,9 +157,11 @@ def test_conformance_suggests_offsets_topic_replication_factor_1_for_a_single_br
     chosen = "rejects_internal_topics"
     for factor, status in (("3", 5), ("1", 0)):
         with brokers(count=1, offsets_topic_replication_factor=factor) as address:
-            done = run("--bootstrap", address, "-k", chosen)
-        assert done.returncode == status, done.stdout
-        assert ("needs offsets.topic.replication.factor=1 (is 3)" in done.stdout) == (factor == "3"), done.stdout
+            completed = run("--bootstrap", address, "-k", chosen)
+        assert completed.returncode == status, completed.stdout
+        assert ("needs offsets.topic.replication.factor=1 (is 3)" in completed.stdout) == (factor == "3"), (
+            completed.stdout
+        )
 
 
 @pytest.mark.slow
@@ -169,13 +186,13 @@ def test_conformance_command_names_the_api_version_or_release_a_skipped_test_nee
 ) -> None:
     """Tests of versions that both releases offer run; the tests of invalid frames send unsupported versions on purpose."""
     with brokers(release=release) as address:
-        done = run("--bootstrap", address, "-k", chosen)
-    assert done.returncode == 0, done.stdout
-    [line] = re.findall(rf"^{re.escape(address)}: (\d+) ok, (\d+) not prepared$", done.stdout, re.MULTILINE)
-    assert int(line[0]) > 60, done.stdout
-    assert all(f"not prepared: needs {version}\n" in done.stdout for version in needed), done.stdout
+        completed = run("--bootstrap", address, "-k", chosen)
+    assert completed.returncode == 0, completed.stdout
+    [line] = re.findall(rf"^{re.escape(address)}: (\d+) ok, (\d+) not prepared$", completed.stdout, re.MULTILINE)
+    assert int(line[0]) > 60, completed.stdout
+    assert all(f"not prepared: needs {version}\n" in completed.stdout for version in needed), completed.stdout
     for name in ("invalid_frame_closes", "api_versions_response_lists", "every_version_of_every_api"):
-        assert re.search(rf"{name.replace('_', ' ')}.* \| ok ", done.stdout), name
+        assert re.search(rf"{name.replace('_', ' ')}.* \| ok ", completed.stdout), name
 
 
 def test_conformance_test_fails_if_a_response_is_late_by_more_than_option_slack_ms() -> None:
@@ -191,7 +208,7 @@ def test_conformance_test_fails_if_a_response_is_late_by_more_than_option_slack_
 @pytest.mark.slow
 def test_conformance_run_deletes_its_topics() -> None:
     with brokers() as address:
-        done = run("--bootstrap", address, "-k", "test_fetch_sizes")
+        completed = run("--bootstrap", address, "-k", "test_fetch_sizes")
         host, port = address.split(":")
         connection = SocketConnection(host, int(port), "test")
         connection.send_bytes(connection.frame(MetadataRequest(None), 1))
@@ -199,7 +216,7 @@ def test_conformance_run_deletes_its_topics() -> None:
         assert received is not None
         topics = connection.decode(*received, 0.0).message.topics
         connection.close()
-    assert done.returncode == 0, done.stdout
+    assert completed.returncode == 0, completed.stdout
     assert [topic.name for topic in topics] == []
 
 
@@ -219,10 +236,12 @@ def test_conformance_suite_with_semantics_kafka_fails_on_a_broker_with_semantics
             "-k",
             "beyond_log_end_is_out_of_range",
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "F-22, D3 |" in done.stdout and "| FAILED" in done.stdout, done.stdout
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 1 and "F-22, D3 |" in completed.stdout and "| FAILED" in completed.stdout, (
+        completed.stdout
+    )
     assert (
-        done.stderr
+        completed.stderr
         == "kafkaproto conformance: this cluster seems to follow --semantics kip; run again with --semantics kip\n"
     )
 
@@ -233,10 +252,10 @@ def test_conformance_command_prints_whether_its_tests_expect_semantics_kip_or_ka
 ) -> None:
     chosen = "beyond_log_end_is_out_of_range or empty_client_id"
     with brokers(count=1, semantics=semantics) as address:
-        done = run("--bootstrap", address, "-k", chosen)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert f"the tests expect what {expected} (--semantics {semantics})\n" in done.stdout
-    assert f"{address}: 2 ok\n" in done.stdout
+        completed = run("--bootstrap", address, "-k", chosen)
+    assert (completed.returncode, completed.stderr) == (0, ""), completed.stdout
+    assert f"the tests expect what {expected} (--semantics {semantics})\n" in completed.stdout
+    assert f"{address}: 2 ok\n" in completed.stdout
 
 
 @pytest.mark.slow
@@ -247,14 +266,14 @@ def test_conformance_suite_passes_on_a_broker_started_as_in_the_readme() -> None
         assert process.stdout is not None
         try:
             address = process.stdout.readline().strip()
-            done = run("--bootstrap", address)
+            completed = run("--bootstrap", address)
         finally:
             process.terminate()
-    assert done.returncode == 0, done.stdout
-    [line] = re.findall(rf"^{re.escape(address)}: (.*)$", done.stdout, re.MULTILINE)
-    counts = {what: int(count) for count, what in re.findall(r"(\d+) (ok|not prepared|FAILED|ERROR)", line)}
+    assert completed.returncode == 0, completed.stdout
+    [line] = re.findall(rf"^{re.escape(address)}: (.*)$", completed.stdout, re.MULTILINE)
+    counts = {outcome: int(count) for count, outcome in re.findall(r"(\d+) (ok|not prepared|FAILED|ERROR)", line)}
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 250, line
-    assert len(re.findall(r"not prepared: needs ", done.stdout)) == counts["not prepared"]
+    assert len(re.findall(r"not prepared: needs ", completed.stdout)) == counts["not prepared"]
 
 
 @pytest.mark.parametrize(
@@ -278,8 +297,8 @@ def test_conformance_command_exit_status_is_2_without_bootstrap_and_4_if_unreach
     arguments: list[str], status: int, text: str
 ) -> None:
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (status, "") and text in done.stderr
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stdout) == (status, "") and text in completed.stderr
 
 
 def metadata_naming(port: int, node_id: int = 0) -> bytes:
@@ -305,28 +324,28 @@ def test_conformance_command_prints_a_single_error_line_if_the_server_is_not_kaf
     response: bytes, reason: str
 ) -> None:
     with answering(response) as port:
-        done = run("--bootstrap", f"127.0.0.1:{port}")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1), done.stderr
-    assert reason in done.stderr
+        completed = run("--bootstrap", f"127.0.0.1:{port}")
+    assert (completed.returncode, completed.stdout, completed.stderr.count("\n")) == (4, "", 1), completed.stderr
+    assert reason in completed.stderr
 
 
 def test_conformance_suite_skips_tests_on_a_cluster_without_a_broker_with_id_0() -> None:
     with answering(lambda port: metadata_naming(port, node_id=7)) as port:
-        done = run(
+        completed = run(
             "--bootstrap",
             f"127.0.0.1:{port}",
             "-k",
             "test_metadata_returns_all_topics_for_a_null_list_and_no_topic_for_an_empty_list",
         )
-    assert done.returncode == 5, done.stdout
-    assert "not prepared: needs a broker with the id 0 (the cluster has the id 7)" in done.stdout
+    assert completed.returncode == 5, completed.stdout
+    assert "not prepared: needs a broker with the id 0 (the cluster has the id 7)" in completed.stdout
 
 
 def test_conformance_command_tries_each_bootstrap_address_without_warnings() -> None:
     with brokers(count=1) as address:
-        done = run("--bootstrap", f"127.0.0.1:1,{address}", "-k", "test_small_limits")
-    assert done.returncode == 5 and "not prepared" in done.stdout, done
-    assert "warning" not in (done.stdout + done.stderr).lower()
+        completed = run("--bootstrap", f"127.0.0.1:1,{address}", "-k", "test_small_limits")
+    assert completed.returncode == 5 and "not prepared" in completed.stdout, completed
+    assert "warning" not in (completed.stdout + completed.stderr).lower()
 
 
 @pytest.mark.parametrize("profile", profiles())
@@ -340,10 +359,12 @@ def test_settings_that_the_conformance_command_prints_are_accepted_by_a_broker(p
 
 def test_conformance_command_without_pytest_explains_how_to_install_pytest() -> None:
     program = "import sys; sys.modules['pytest'] = None; from kafkaproto.cli import main; sys.exit(main())"
-    done = subprocess.run([sys.executable, "-c", program, "conformance"], capture_output=True, text=True, check=False)
-    assert done.returncode == 3
+    completed = subprocess.run(
+        [sys.executable, "-c", program, "conformance"], capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 3
     assert (
-        done.stderr
+        completed.stderr
         == "kafkaproto conformance: pytest is missing: install it in a checkout with pip install '.[conformance]'\n"
     )
 
@@ -352,8 +373,8 @@ def test_conformance_command_without_pytest_explains_how_to_install_pytest() -> 
 def test_conformance_package_run_as_a_python_module_runs_only_the_selected_tests() -> None:
     """The package imports `tests` before pytest, which must not make pytest fail."""
     chosen = ["--subjects", "virtual-kafka", "-k", "test_framing and tagged_fields"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tests.conformance", *chosen], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^virtual-kafka: \d+ ok$", done.stdout, re.MULTILINE)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert re.search(r"^virtual-kafka: \d+ ok$", completed.stdout, re.MULTILINE)

@@ -134,13 +134,15 @@ def main() -> int:
         default=RELEASE,
         help=f"release of Kafka (default: {RELEASE})",
     )
-    given = parser.parse_args()
-    if given.about != LOG and given.nodes:
-        parser.error(f"--nodes is allowed only with --about {LOG} (got --about {given.about})")
-    with both(given.about, given.release) as pair:
-        summary = run(pair, given.first, given.count, given.nodes, given.seconds, given.about, given.release)
+    options = parser.parse_args()
+    if options.about != LOG and options.nodes:
+        parser.error(f"--nodes is allowed only with --about {LOG} (got --about {options.about})")
+    with both(options.about, options.release) as pair:
+        summary = run(
+            pair, options.first, options.count, options.nodes, options.seconds, options.about, options.release
+        )
     sys.stdout.write(f"{summary}\n")
-    unlisted = [seed for seed in summary.unstable if (given.about, given.release, seed) not in UNSTABLE]
+    unlisted = [seed for seed in summary.unstable if (options.about, options.release, seed) not in UNSTABLE]
     return 1 if summary.differing or unlisted else 0
 
 

@@ -58,8 +58,8 @@ class AssignmentPlayer:
         self.shown.add(self.group.id, "group")
 
     def answered(self, step: Step) -> Any:
-        kind, given = step
-        return getattr(self, f"_{kind}")(**given)
+        kind, arguments = step
+        return getattr(self, f"_{kind}")(**arguments)
 
     def _topic(self, partitions: int) -> None:
         self.topic = self.group.add_topic(partitions).name
@@ -87,9 +87,9 @@ class AssignmentPlayer:
 
     def _leave(self, member: str) -> Any:
         """Let a member leave, and another one send a heartbeat, with which the coordinator computes the new target assignments."""
-        left = self._error(self.group.heartbeat(member, LEAVE_EPOCH))
+        error = self._error(self.group.heartbeat(member, LEAVE_EPOCH))
         self.epochs.pop(member, None)
         other = next(iter(self.epochs), None)
         if other is None:
-            return left
-        return left, self._seen(other, self.group.heartbeat(other, self.epochs[other], []))
+            return error
+        return error, self._seen(other, self.group.heartbeat(other, self.epochs[other], []))

@@ -98,9 +98,9 @@ class ClassicWriter:
         }
 
     def _sync(self) -> Step:
-        given = self._of_generation(0, 2, 3, 4, 5, 5, key=ApiKey.SYNC_GROUP)
+        fields = self._of_generation(0, 2, 3, 4, 5, 5, key=ApiKey.SYNC_GROUP)
         names = [self.chance.choice(["own"] * 12 + ["wrong", "none"]) for _ in range(2)]
-        return "sync", {**given, "kind": names[0], "protocol": names[1]}
+        return "sync", {**fields, "kind": names[0], "protocol": names[1]}
 
     def _beat(self) -> Step:
         return "beat", self._of_generation(0, 2, 3, 4, key=ApiKey.HEARTBEAT)
@@ -136,17 +136,17 @@ class ClassicPlayer:
         self.stored = StoredRecords(self.group, self.shown)
 
     def _identity(self, member: int) -> Identity:
-        known = self.members[member]
-        return Identity(known.member_id, known.generation, known.instance)
+        state = self.members[member]
+        return Identity(state.member_id, state.generation, state.instance)
 
     def answered(self, step: Step) -> Any:
         """Return the response to the step's request, and the responses to parked requests that the step completed, by member."""
-        kind, given = step
+        kind, arguments = step
         if kind.startswith(ADMIN):
-            answer = self.admin.answered(kind, given)
+            answer = self.admin.answered(kind, arguments)
         else:
-            answer = getattr(self, f"_{kind}")(**given)
-        return answer, self._completed(given.get("member", -1)) if kind in COMPLETING else []
+            answer = getattr(self, f"_{kind}")(**arguments)
+        return answer, self._completed(arguments.get("member", -1)) if kind in COMPLETING else []
 
     def _records(self) -> Any:
         return self.stored.plain()
@@ -221,31 +221,31 @@ class ClassicPlayer:
         topics: list[str] | None,
         session_ms: int,
     ) -> Any:
-        known = self.members[member]
-        known.instance = instance if version >= FIRST_STATIC_VERSION["join"] else None
-        known.kind = kind
+        state = self.members[member]
+        state.instance = instance if version >= FIRST_STATIC_VERSION["join"] else None
+        state.kind = kind
         metadata = b"\0" if topics is None else subscription(*(self.topics[name].name for name in topics))
         self.shown.add(metadata, f"subscription of {topics}")
         listed = [JoinGroupRequestProtocol(name, metadata) for name in protocols]
         request = JoinGroupRequest(
-            self.group.id, session_ms, TIMEOUT_MS, self._member_id(member, id), known.instance, kind, listed
+            self.group.id, session_ms, TIMEOUT_MS, self._member_id(member, id), state.instance, kind, listed
         )
         return self._response_to(member, "join", request, version)
 
     def _sync(
         self, member: int, version: int, id: str, generation: str, instance: bool, kind: str, protocol: str
     ) -> Any:
-        known = self.members[member]
+        state = self.members[member]
         request = SyncGroupRequest(
             self.group.id, self._generation(member, generation), self._member_id(member, id), None
         )
         if instance and version >= FIRST_STATIC_VERSION["sync"]:
-            request.group_instance_id = known.instance
+            request.group_instance_id = state.instance
         if version >= PROTOCOL_VERSION:
-            request.protocol_type = {"own": known.kind, "wrong": "wrong", "none": None}[kind]
-            request.protocol_name = {"own": known.protocol, "wrong": "wrong", "none": None}[protocol]
+            request.protocol_type = {"own": state.kind, "wrong": "wrong", "none": None}[kind]
+            request.protocol_name = {"own": state.protocol, "wrong": "wrong", "none": None}[protocol]
         request.assignments = [
-            SyncGroupRequestAssignment(led, b"for " + self.shown.plain(led).encode()) for led in known.led
+            SyncGroupRequestAssignment(led, b"for " + self.shown.plain(led).encode()) for led in state.led
         ]
         return self._response_to(member, "sync", request, version)
 

@@ -91,10 +91,10 @@ class TransactionWriter:
         }
 
     def _produce(self) -> Step:
-        chance, given = self.chance, self._producer()
+        chance, producer_fields = self.chance, self._producer()
         versions = [3, 7, 9, 10, 11, 11] + [12] * 4 * self.is_newer
         return "produce", {
-            **given,
+            **producer_fields,
             "version": chance.choice(versions),
             "partition": chance.choice([0, 0, 1]),
             "sequence": chance.choice(["next"] * 8 + ["zero", "again", "gap"]),

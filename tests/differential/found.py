@@ -112,8 +112,8 @@ ONCE_DIFFERENT = {
 
 
 def _send(ids: str, version: int = 10, *, producer: int = 0, transactional: bool = True) -> Step:
-    given = {"producer": producer, "ids": ids, "version": version, "partition": 0, "sequence": "next"}
-    return "produce", {**given, "transactional": transactional}
+    fields = {"producer": producer, "ids": ids, "version": version, "partition": 0, "sequence": "next"}
+    return "produce", {**fields, "transactional": transactional}
 
 
 def _add(producer: int = 0) -> Step:
@@ -204,13 +204,13 @@ _FENCED_MARKER = (
 def _enter(
     member: int = 0, version: int = 9, instance: str | None = None, topic: str = FIRST, protocols: str = "a"
 ) -> Step:
-    given = {"member": member, "version": version, "id": "own", "instance": instance, "kind": "consumer"}
-    return "join", {**given, "protocols": list(protocols), "topics": [topic], "session_ms": 45_000}
+    fields = {"member": member, "version": version, "id": "own", "instance": instance, "kind": "consumer"}
+    return "join", {**fields, "protocols": list(protocols), "topics": [topic], "session_ms": 45_000}
 
 
 def _sync(member: int = 0) -> Step:
-    given = {"member": member, "version": 4, "id": "own", "generation": "own", "instance": True}
-    return "sync", {**given, "kind": "own", "protocol": "own"}
+    fields = {"member": member, "version": 4, "id": "own", "generation": "own", "instance": True}
+    return "sync", {**fields, "kind": "own", "protocol": "own"}
 
 
 def _delete_offsets(**partitions: list[int]) -> Step:

@@ -74,8 +74,8 @@ class AdminWriter:
     def step(self) -> Step:
         kinds = [self._commit] * 8 + [self._fetch] * 6 + [self._delete_offsets] * 3
         kinds += [self._leave] * 3 + [self._describe] * 3 + [self._list] * 2 + [self._delete_group]
-        kind, given = self.chance.choice(kinds)()
-        return ADMIN + kind, given
+        kind, arguments = self.chance.choice(kinds)()
+        return ADMIN + kind, arguments
 
     def _version(self, key: ApiKey, *listed: int) -> int:
         return self.chance.choice(served(key, listed, self.release))
@@ -165,8 +165,8 @@ class AdminRequests:
             shown.add(topic.name, name)
             shown.add(topic.topic_id, f"id of {name}")
 
-    def answered(self, kind: str, given: dict[str, Any]) -> Any:
-        return self.shown.plain(getattr(self, f"_{kind.removeprefix(ADMIN)}")(**given))
+    def answered(self, kind: str, arguments: dict[str, Any]) -> Any:
+        return self.shown.plain(getattr(self, f"_{kind.removeprefix(ADMIN)}")(**arguments))
 
     def await_changes(self) -> None:
         """Wait until the coordinator has written all earlier changes of its partition, by committing an offset of another group."""

@@ -64,13 +64,13 @@ class GroupPlayer:
         self.stored = StoredRecords(self.group, self.shown)
 
     def answered(self, step: Step) -> Any:
-        kind, given = step
+        kind, arguments = step
         if kind.startswith(ADMIN):
-            return self.admin.answered(kind, given)
+            return self.admin.answered(kind, arguments)
         self.counts_only |= kind.startswith(CLASSIC)
-        self.has_range |= given.get("assignor") == RANGE
-        answer = getattr(self, f"_{kind}")(**given)
-        self.has_regexes |= bool(given.get("regex"))
+        self.has_range |= arguments.get("assignor") == RANGE
+        answer = getattr(self, f"_{kind}")(**arguments)
+        self.has_regexes |= bool(arguments.get("regex"))
         if self.has_regexes and kind in RESOLVING:
             self.subject.pass_ms(RESOLVED_MS)
         return answer
@@ -119,8 +119,8 @@ class GroupPlayer:
         names = {topic.topic_id: topic.name for topic in self.topics}
         listed = response.assignment.topic_partitions
         self.assigned[member] = {names[t.topic_id]: sorted(t.partitions) for t in listed}
-        seen = *self._error(response), response.member_epoch, response.heartbeat_interval_ms
-        return *seen, self._partitions(listed)
+        heartbeat_fields = *self._error(response), response.member_epoch, response.heartbeat_interval_ms
+        return *heartbeat_fields, self._partitions(listed)
 
     def _partitions(self, listed: Any) -> Any:
         if self.counts_only and self.has_range:

@@ -185,10 +185,10 @@ class OddRequests:
         self.subject = player.subject
         self.new_names = {"unknown": self.subject.new_name("unknown"), "group": player.group.id}
 
-    def answered(self, kind: str, given: dict[str, Any]) -> Any:
+    def answered(self, kind: str, arguments: dict[str, Any]) -> Any:
         for _ in range(REPEATS):
             try:
-                answer = getattr(self, f"_{kind}")(**given)
+                answer = getattr(self, f"_{kind}")(**arguments)
             except Closed:
                 return "closed"
             if not self._is_busy(answer):
@@ -234,8 +234,8 @@ class OddRequests:
     ) -> Any:
         if name == "unknown":
             return "left out"  # it would create an id that later steps know
-        given = self._numbers(producer, numbers, epoch) if version >= 3 else (-1, -1)
-        request = InitProducerIdRequest(self._name(producer, name), timeout_ms, *given)
+        id_and_epoch = self._numbers(producer, numbers, epoch) if version >= 3 else (-1, -1)
+        request = InitProducerIdRequest(self._name(producer, name), timeout_ms, *id_and_epoch)
         answer = self._ask_owner(producer, name, request, version)
         if name in ("own", "other"):
             self.player.learn(producer if name == "own" else 1 - producer, answer)
@@ -289,24 +289,24 @@ class OddRequests:
         request = AddOffsetsToTxnRequest(*ids, self.new_names.get(group, group))
         return self._ask_owner(producer, name, request, version)
 
-    def _odd_commit_offsets(self, producer: int, name: str, numbers: str, epoch: int | None, **given: Any) -> Any:
-        version = given["version"]
-        metadata = None if given["metadata"] is None else "m" * given["metadata"]
+    def _odd_commit_offsets(self, producer: int, name: str, numbers: str, epoch: int | None, **fields: Any) -> Any:
+        version = fields["version"]
+        metadata = None if fields["metadata"] is None else "m" * fields["metadata"]
         topics = [
             TxnOffsetCommitRequestTopic(
                 self._topic(topic),
                 [
-                    TxnOffsetCommitRequestPartition(index, given["offset"], committed_metadata=metadata)
+                    TxnOffsetCommitRequestPartition(index, fields["offset"], committed_metadata=metadata)
                     for index in indexes
                 ],
             )
-            for topic, indexes in given["topics"]
+            for topic, indexes in fields["topics"]
         ]
         ids = self._numbers(producer, numbers, epoch)
         request = TxnOffsetCommitRequest(self._name(producer, name), self.player.group.id, *ids, topics=topics)
         if version >= 3:
-            request.generation_id, request.member_id = given["generation"], given["member"]
-            request.group_instance_id = given["instance"]
+            request.generation_id, request.member_id = fields["generation"], fields["member"]
+            request.group_instance_id = fields["instance"]
         for _ in range(REPEATS):
             answer = self.player.group.ask(request, version)
             if not {p.error_code for t in answer.topics for p in t.partitions} & NOT_YET:
@@ -323,17 +323,17 @@ class OddRequests:
 
     def _odd_produce(self, version: int, name: str | None, acks: int, batches: list[dict[str, Any]]) -> Any:
         listed = []
-        for given in batches:
-            number, own_epoch = self._numbers(given["producer"], given["numbers"], given["epoch"])
+        for described in batches:
+            number, own_epoch = self._numbers(described["producer"], described["numbers"], described["epoch"])
             data = batch(
                 b"v",
                 timestamp=PRODUCED_MS,
                 producer_id=number,
                 producer_epoch=own_epoch,
-                base_sequence=given["sequence"],
-                attributes=TRANSACTIONAL if given["transactional"] else 0,
+                base_sequence=described["sequence"],
+                attributes=TRANSACTIONAL if described["transactional"] else 0,
             )
-            listed.append(PartitionProduceData(given["partition"], data))
+            listed.append(PartitionProduceData(described["partition"], data))
         topic = TopicProduceData(self.player.topic.name, partition_data=listed)
         request = ProduceRequest(self._name(0, name), acks, 5000, [topic])
         for _ in range(REPEATS):

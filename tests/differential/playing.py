@@ -97,9 +97,9 @@ class Player:
             self.subject.close_connections()
 
     def _answered(self, step: Step) -> Any:
-        kind, given = step
+        kind, arguments = step
         try:
-            answer_seen = getattr(self, f"_{kind}")(**given)
+            answer_seen = getattr(self, f"_{kind}")(**arguments)
         except Closed:
             answer_seen = self._lost("closed")
         except Silence:
@@ -238,12 +238,12 @@ class Player:
         """Wait until all brokers of `in_sync` are in sync and know the leader."""
         topic = Topic(self.subject, self.topic.name)
         for _ in range(BARRIER_ROUNDS):
-            seen = [topic.metadata(broker_id).partitions for broker_id in in_sync]
-            leaders = {p.leader_id for topic_seen in seen for p in topic_seen}
+            partitions_by_broker = [topic.metadata(broker_id).partitions for broker_id in in_sync]
+            leaders = {p.leader_id for partitions in partitions_by_broker for p in partitions}
             if (
                 len(leaders) == 1
                 and leaders <= set(in_sync)
-                and all(sorted(p.isr_nodes) == in_sync for topic_seen in seen for p in topic_seen)
+                and all(sorted(p.isr_nodes) == in_sync for partitions in partitions_by_broker for p in partitions)
             ):
                 break
             self.subject.pass_ms(50)

@@ -98,13 +98,13 @@ class Writer:
 
     def write(self, steps: int, nodes: bool) -> RequestSequence:
         """Return a sequence of `steps` steps; with `nodes`, a broker stops and restarts at the end."""
-        made = [self._step() for _ in range(steps)]
+        written = [self._step() for _ in range(steps)]
         if nodes:
             who = self.chance.choice(["leader", "follower"])
-            made += [("stop", {"who": who}), *(self._step() for _ in range(5))]
-            made += [("start", {}), *(self._step() for _ in range(5))]
+            written += [("stop", {"who": who}), *(self._step() for _ in range(5))]
+            written += [("start", {}), *(self._step() for _ in range(5))]
         replication = 3 if nodes else self.request_sequence.replication
-        return RequestSequence(replication, self.request_sequence.configs, tuple(made), self.release)
+        return RequestSequence(replication, self.request_sequence.configs, tuple(written), self.release)
 
     def _version(self, key: ApiKey) -> int:
         low, high = versions(self.release)[key]
@@ -166,12 +166,12 @@ class Writer:
     def _sequence(self, partition: int, count: int, damaged: bool) -> dict[str, Any]:
         """Return producer fields: usually the next sequence, sometimes a duplicate, a gap or another epoch."""
         chance, producer = self.chance, self.chance.randrange(2)
-        known = self.sequences.setdefault((partition, producer), [])
-        epoch, base, before = known[-1] if known else (0, 0, 0)
+        earlier_batches = self.sequences.setdefault((partition, producer), [])
+        epoch, base, before = earlier_batches[-1] if earlier_batches else (0, 0, 0)
         following = (epoch, base + before, count)
         kind = chance.choice(["next", "next", "next", "again", "gap", "new epoch", "old epoch", "start late", "wrap"])
-        if kind == "again" and known:
-            epoch, base, count = chance.choice(known[-REMEMBERED_BATCHES - 2 :])
+        if kind == "again" and earlier_batches:
+            epoch, base, count = chance.choice(earlier_batches[-REMEMBERED_BATCHES - 2 :])
             return {"producer": producer, "epoch": epoch, "sequence": base, "values": [30] * count}
         if kind == "gap":
             following = (epoch, following[1] + chance.choice([1, -1, 7]), count)
@@ -179,11 +179,11 @@ class Writer:
             following = (epoch + 1, chance.choice([0, 0, 3]), count)
         elif kind == "old epoch":
             following = (max(0, epoch - 1), following[1], count)
-        elif kind == "wrap" and not known:
+        elif kind == "wrap" and not earlier_batches:
             following = (0, 2**31 - 2, count)
         following = following[0], following[1] % 2**31 if following[1] >= 0 else following[1], count
         if kind in ("next", "new epoch", "wrap") and not damaged and partition < PARTITIONS:
-            known.append(following)
+            earlier_batches.append(following)
             self.ends[partition] += count
         return {"producer": producer, "epoch": following[0], "sequence": following[1]}
 

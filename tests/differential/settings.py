@@ -208,8 +208,8 @@ class SettingsPlayer:
         self.shown.add(name, meaning)
 
     def answered(self, step: Step) -> Any:
-        kind, given = step
-        answer = getattr(self, f"_{kind}")(**given)
+        kind, arguments = step
+        answer = getattr(self, f"_{kind}")(**arguments)
         if kind in ("alter", "replace", "alter_quotas"):
             self._wait()
         return self.shown.plain(answer)

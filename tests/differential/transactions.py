@@ -78,11 +78,11 @@ class TransactionPlayer:
         self._odd = OddRequests(self)
 
     def answered(self, step: Step) -> Any:
-        kind, given = step
+        kind, arguments = step
         if kind.startswith("odd_"):
-            answer = self._odd.answered(kind, given)
+            answer = self._odd.answered(kind, arguments)
         else:
-            answer = self.plain(getattr(self, f"_{kind}")(**given))
+            answer = self.plain(getattr(self, f"_{kind}")(**arguments))
         if kind.removeprefix("odd_") in ("init", "end", "markers"):
             self._settle()
         return answer

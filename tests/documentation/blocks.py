@@ -125,7 +125,7 @@ class _Page:
             self._compare(block)
             return
         command = self._command(block)
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             cwd=self._folder,
             env=_environment(),
@@ -136,10 +136,11 @@ class _Page:
             check=False,
         )
         self.run_count += 1
-        self._output = self._with_ports_of_the_page(done.stdout)
-        if done.returncode != int(status or 0):
+        self._output = self._with_ports_of_the_page(completed.stdout)
+        if completed.returncode != int(status or 0):
             raise self._error(
-                block, f"exit status {done.returncode} instead of {status or 0}:\n{done.stdout}{done.stderr}"
+                block,
+                f"exit status {completed.returncode} instead of {status or 0}:\n{completed.stdout}{completed.stderr}",
             )
 
     def _command(self, block: Block) -> list[str]:

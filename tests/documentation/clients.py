@@ -70,10 +70,10 @@ def _rows(outcomes: Mapping[str, expected.Expected], cell: Callable[[expected.Ex
         yield [f"{NAMES.get(client, client)} {versions[client]}", *map(cell, entry["releases"].values())]
 
 
-def _cell(seen: expected.Expected) -> str:
-    parts = [f"*{task}*: {_shown(outcome)}" for task, outcome in seen["tasks"].items() if outcome != WORKS]
+def _cell(expectation: expected.Expected) -> str:
+    parts = [f"*{task}*: {_shown(outcome)}" for task, outcome in expectation["tasks"].items() if outcome != WORKS]
     cell = ["all but", *parts] if parts else ["all tasks"]
-    if seen["tasks"][NEW_GROUP] == WORKS and NEW_GROUP_API not in seen["versions"]:
+    if expectation["tasks"][NEW_GROUP] == WORKS and NEW_GROUP_API not in expectation["versions"]:
         cell.append(f"*{NEW_GROUP}*: uses the classic protocol")
     return "<br>".join(cell)
 
@@ -90,11 +90,11 @@ def shortened(text: str) -> str:
     return sentence[: MOST_CHARACTERS + 1].rpartition(" ")[0] + " …"
 
 
-def _versions(seen: expected.Expected) -> str:
-    versions = seen["versions"]
+def _versions(expectation: expected.Expected) -> str:
+    versions = expectation["versions"]
     return "<br>".join(f"{api} {versions[api]}" for api in SHOWN_APIS)
 
 
 def _inferred(outcomes: Mapping[str, expected.Expected]) -> str:
-    notes = [seen["note"] for seen in outcomes["kafka-python"]["releases"].values()]
+    notes = [expectation["note"] for expectation in outcomes["kafka-python"]["releases"].values()]
     return ", ".join(f'"{note}"' for note in notes)

@@ -74,10 +74,10 @@ def overview() -> str:
 def _parser_of(program: Path, *arguments: str) -> argparse.ArgumentParser:
     """Return the parser of a program. program: its file. arguments: its command line."""
 
-    def made(self: argparse.ArgumentParser, *_: Any) -> None:
+    def stop(self: argparse.ArgumentParser, *_: Any) -> None:
         raise _Made(self)
 
-    with patch.multiple(argparse.ArgumentParser, parse_known_args=made, print_help=made):
+    with patch.multiple(argparse.ArgumentParser, parse_known_args=stop, print_help=stop):
         try:
             _run(program, *arguments)
         except _Made as ended:

@@ -89,8 +89,8 @@ def _settings() -> Iterator[str]:
     yield "## Why settings have no effect\n"
     names = {
         s.name
-        for known in (older, newer)
-        for s in (*known.broker.values(), *known.topic.values(), *known.group.values())
+        for release_settings in (older, newer)
+        for s in (*release_settings.broker.values(), *release_settings.topic.values(), *release_settings.group.values())
         if row(s)[3] == "none"
     }
     concerned = {text: sorted(name for name in names if reason_of(name) == text) for text in REASONS}
@@ -197,8 +197,8 @@ def _command_line() -> Iterator[str]:
 def _help(*arguments: str) -> str:
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "kafkaproto.cli", *arguments, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return f"<!-- run: output of tests/documentation/pages.py -->\n```text\n{done.stdout.rstrip()}\n```\n"
+    completed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return f"<!-- run: output of tests/documentation/pages.py -->\n```text\n{completed.stdout.rstrip()}\n```\n"
 
 
 # ---- tables of a trace -------------------------------------------------------------------------------------------------------------

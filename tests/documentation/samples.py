@@ -177,8 +177,8 @@ def keep(sample: dict[str, Any], ratings: Sequence[list[bool]], path: Path = KEP
             raise ValueError(f"a rating must have {len(sample['texts'])} values (got {len(rating)})")
     for text, *clear in zip(sample["texts"], *ratings, strict=True):
         text["clear"] = clear
-    kept = json.loads(path.read_text()) if path.exists() else []
-    path.write_text(json.dumps([*kept, sample], indent=1, ensure_ascii=False) + "\n")
+    stored = json.loads(path.read_text()) if path.exists() else []
+    path.write_text(json.dumps([*stored, sample], indent=1, ensure_ascii=False) + "\n")
 
 
 def outcomes() -> Iterator[str]:

@@ -52,8 +52,8 @@ def test_documented_container_services_publish_ports_that_they_advertise() -> No
     services = [yaml.safe_load(block.text)["services"]["kafka"] for block in examples("yaml")]
     assert len(services) == 2
     for service in services:
-        given = service.get("environment") or service["env"]
-        variables = {name: str(value) for name, value in given.items()}
+        environment = service.get("environment") or service["env"]
+        variables = {name: str(value) for name, value in environment.items()}
         outside = [listener for listener in listeners(variables) if listener.advertised_host in ("", "localhost")]
         ports = [f"{listener.advertised_port or listener.port}:{listener.port}" for listener in outside]
         assert ports == service["ports"]

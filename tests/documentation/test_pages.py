@@ -95,15 +95,15 @@ def test_metrics_page_lists_every_metric_of_a_busy_cluster() -> None:
     documented = {
         (name.strip("`"), group, tags) for name, groups, tags, _ in cells for group in re.findall("`([^`]+)`", groups)
     }
-    seen = sections.metrics()
-    assert {("throttle-time", group, "user, client-id") for group in QUOTAS} <= seen
+    metrics = sections.metrics()
+    assert {("throttle-time", group, "user, client-id") for group in QUOTAS} <= metrics
     listeners = ("connection-accept-rate", "socket-server-metrics")
-    assert {(*listeners, tags) for tags in ("listener", "ip")} & seen <= {(*listeners, "listener")}
-    seen = {
+    assert {(*listeners, tags) for tags in ("listener", "ip")} & metrics <= {(*listeners, "listener")}
+    metrics = {
         (*listeners, "listener, or ip") if (name, group) == listeners and tags else (name, group, tags)
-        for name, group, tags in seen
+        for name, group, tags in metrics
     }
-    assert documented == seen | {(*listeners, "listener, or ip")}
+    assert documented == metrics | {(*listeners, "listener, or ip")}
 
 
 @pytest.mark.parametrize(

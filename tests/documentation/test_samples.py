@@ -127,7 +127,7 @@ def test_sampler_of_texts_draws_equal_samples_for_equal_seeds(kind: str) -> None
 
 
 def test_sample_of_texts_fails_if_a_reader_rates_2_of_20_texts_as_unclear(tmp_path: Path) -> None:
-    kept = tmp_path / "samples.json"
+    samples_file = tmp_path / "samples.json"
     size = 20
 
     def sample() -> dict[str, Any]:
@@ -135,24 +135,24 @@ def test_sample_of_texts_fails_if_a_reader_rates_2_of_20_texts_as_unclear(tmp_pa
         return {"kind": "messages", "seed": 1, "commit": "abc", "texts": texts}
 
     for second, verdict in (([True] * size, "holds"), ([False, False] + [True] * (size - 2), "failed")):
-        samples.keep(sample(), ([True] * size, second), kept)
-        assert samples.outcome(json.loads(kept.read_text())[-1]).endswith(verdict)
+        samples.keep(sample(), ([True] * size, second), samples_file)
+        assert samples.outcome(json.loads(samples_file.read_text())[-1]).endswith(verdict)
     with pytest.raises(ValueError, match=f"must have {size} values"):
-        samples.keep(sample(), ([True], [True]), kept)
+        samples.keep(sample(), ([True], [True]), samples_file)
 
 
 def test_sample_of_help_texts_omits_texts_rated_clear_in_their_latest_rating(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [("tool", name) for name in ("clear", "fixed", "spoilt", "doubtful", "unrated")]
-    kept = tmp_path / "samples.json"
-    monkeypatch.setattr(samples, "KEPT", kept)
+    samples_file = tmp_path / "samples.json"
+    monkeypatch.setattr(samples, "KEPT", samples_file)
     monkeypatch.setitem(samples.KINDS, "helps", samples.Kind(None, lambda: texts))
 
     def rate(seed: int, **clear: tuple[bool, bool]) -> str:
         rated = [{"file": "tool", "text": text} for text in clear]
         sample = {"kind": "helps", "seed": seed, "commit": "abc", "texts": rated}
-        samples.keep(sample, [[of_text[reader] for of_text in clear.values()] for reader in range(2)], kept)
+        samples.keep(sample, [[of_text[reader] for of_text in clear.values()] for reader in range(2)], samples_file)
         return list(samples.outcomes())[-2].rpartition(" ")[2]
 
     assert rate(1, clear=(True, True), fixed=(False, False), spoilt=(True, True), removed=(True, True)) == "failed"
@@ -168,10 +168,10 @@ def test_sample_of_help_texts_omits_texts_rated_clear_in_their_latest_rating(
 def test_help_text_needs_a_new_clarity_rating_if_its_program_or_wording_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = tmp_path / "samples.json"
-    monkeypatch.setattr(samples, "KEPT", kept)
+    samples_file = tmp_path / "samples.json"
+    monkeypatch.setattr(samples, "KEPT", samples_file)
     sample = {"kind": "helps", "seed": 1, "commit": "abc", "texts": [{"file": "tool", "text": "a name"}]}
-    samples.keep(sample, [[True], [True]], kept)
+    samples.keep(sample, [[True], [True]], samples_file)
     present = [("tool", "a name"), ("other tool", "a name"), ("tool", "the name")]
     monkeypatch.setitem(samples.KINDS, "helps", samples.Kind(None, lambda: present))
     assert samples.clear_helps() == [("tool", "a name")]
@@ -187,12 +187,14 @@ def test_command_that_draws_help_texts_can_omit_or_include_texts_rated_as_clear(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    kept = tmp_path / "samples.json"
-    monkeypatch.setattr(samples, "KEPT", kept)
+    samples_file = tmp_path / "samples.json"
+    monkeypatch.setattr(samples, "KEPT", samples_file)
     present = [("tool", "clear"), ("tool", "unclear")]
     monkeypatch.setitem(samples.KINDS, "helps", samples.Kind(None, lambda: present))
     rated = [{"file": file, "text": text} for file, text in present]
-    samples.keep({"kind": "helps", "seed": 1, "commit": "abc", "texts": rated}, [[True, False], [True, True]], kept)
+    samples.keep(
+        {"kind": "helps", "seed": 1, "commit": "abc", "texts": rated}, [[True, False], [True, True]], samples_file
+    )
     monkeypatch.setattr("sys.argv", ["samples", "draw", "helps", "2", *options])
     assert samples.main() == 0
     assert [text["text"] for text in json.loads(capsys.readouterr().out)["texts"]] == texts
@@ -206,9 +208,9 @@ def test_repository_contains_no_text_that_both_readers_have_rated_as_unclear(kin
 
 def test_each_stored_sample_of_texts_has_two_complete_ratings_and_a_unique_seed() -> None:
     """A sample that failed stays in the file, too: `python -m tests.documentation.samples` prints which one of a kind is the latest."""
-    kept = json.loads(samples.KEPT.read_text())
-    assert len({(sample["kind"], sample["seed"]) for sample in kept}) == len(kept)
-    for sample in kept:
+    stored_samples = json.loads(samples.KEPT.read_text())
+    assert len({(sample["kind"], sample["seed"]) for sample in stored_samples}) == len(stored_samples)
+    for sample in stored_samples:
         texts = samples.KINDS[sample["kind"]].size or len(sample["texts"])
         ratings = list(zip(*(text["clear"] for text in sample["texts"]), strict=True))
         assert [len(rating) for rating in ratings] == [texts] * 2

@@ -35,19 +35,19 @@ def fields(layout: Message[Any]) -> Iterator[tuple[str, WireType]]:
 
 def full(layout: Message[Any]) -> Any:
     """Return an object with one item in every list and an address in every suitable field."""
-    made = layout.cls()
+    message = layout.cls()
     for name, kind in fields(layout):
         if isinstance(kind, ArrayType) and isinstance(kind.item, Message):
-            setattr(made, name, [full(kind.item)])
+            setattr(message, name, [full(kind.item)])
         elif isinstance(kind, Message | NullableStruct):
-            setattr(made, name, full(kind if isinstance(kind, Message) else kind.struct))
+            setattr(message, name, full(kind if isinstance(kind, Message) else kind.struct))
         elif "host" in name:
-            setattr(made, name, f"{name}.far.example")
+            setattr(message, name, f"{name}.far.example")
         elif name == "port":
-            made.port = FAR_PORT
+            message.port = FAR_PORT
         elif name == "records":
-            made.records = b""
-    return made
+            message.records = b""
+    return message
 
 
 def addresses(layout: Message[Any], value: Any) -> Iterator[tuple[str, int | None]]:

@@ -193,8 +193,10 @@ def test_encode_command_prints_1_error_line_for_deeply_nested_json_or_a_huge_num
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_apis_command_prints_a_single_error_line_if_the_output_device_is_full() -> None:
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([sys.executable, "-m", "kafkaproto.cli", "apis"], stdout=full, stderr=subprocess.PIPE)
-    assert (done.returncode, done.stderr) == (
+        completed = subprocess.run(
+            [sys.executable, "-m", "kafkaproto.cli", "apis"], stdout=full, stderr=subprocess.PIPE
+        )
+    assert (completed.returncode, completed.stderr) == (
         2,
         b"kafkaproto apis: cannot write to standard output: No space left on device\n",
     )
@@ -204,11 +206,11 @@ def test_encode_and_decode_commands_convert_values_of_consumer_offsets_records(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     options = ("--data", "offset-commit-value", "--version", "3")
-    given = {"offset": 5, "leaderEpoch": 1, "metadata": "x", "commitTimestamp": 7}
-    (tmp_path / "json").write_text(json.dumps(given))
+    fields = {"offset": 5, "leaderEpoch": 1, "metadata": "x", "commitTimestamp": 7}
+    (tmp_path / "json").write_text(json.dumps(fields))
     digits = run(capsys, "encode", *options, "--hex", "--file", str(tmp_path / "json")).strip()
     decoded = json.loads(run(capsys, "decode", *options, "--hex", digits))
-    assert (decoded["data"], decoded["version"], decoded["message"]) == ("OffsetCommitValue", 3, given)
+    assert (decoded["data"], decoded["version"], decoded["message"]) == ("OffsetCommitValue", 3, fields)
     assert decoded["fields"][2] == {"offset": 12, "size": 3, "path": "metadata", "value": "x"}
     (tmp_path / "message.json").write_text(json.dumps(decoded))
     assert run(capsys, "encode", *options, "--hex", "--file", str(tmp_path / "message.json")).strip() == digits

@@ -18,11 +18,13 @@ from kafkaproto.records.compression import Compression
 from kafkaproto.records.walk import Stretch, walk
 
 
-def assert_all_say_the_same(data: bytes, made: list[NewRecord], base_offset: int, *, gathered: bool = True) -> None:
+def assert_all_say_the_same(
+    data: bytes, new_records: list[NewRecord], base_offset: int, *, gathered: bool = True
+) -> None:
     header, b = payload(data)
     read = list(records(data))
-    assert [(r.key, r.value, r.headers) for r in read] == [(r.key, r.value, tuple(r.headers)) for r in made]
-    assert [r.offset for r in read] == list(range(base_offset, base_offset + len(made)))
+    assert [(r.key, r.value, r.headers) for r in read] == [(r.key, r.value, tuple(r.headers)) for r in new_records]
+    assert [r.offset for r in read] == list(range(base_offset, base_offset + len(new_records)))
     append_time = header.max_timestamp if header.is_log_append_time else None
     with_numpy = gather.columns(b, header.record_count, header.base_offset, header.base_timestamp, append_time)
     assert (with_numpy is not None) == gathered
@@ -58,46 +60,48 @@ def test_record_columns_contain_the_same_values_as_records_decoded_one_by_one(
     parts: list[tuple[tuple[int | None, int | None, int, int], tuple[tuple[str, bytes | None], ...], int]], base: int
 ) -> None:
     chance = random.Random(str(parts))
-    made = []
+    new_records = []
     for (key_size, value_size, time, step), headers, count in parts:
         for i in range(count):
             key = None if key_size is None else chance.randbytes(key_size)
             value = None if value_size is None else chance.randbytes(value_size)
-            made.append(NewRecord(value, key, 1000 + time + i * step, headers))
-    assert_all_say_the_same(build_batch(made, base_offset=base), made, base)
+            new_records.append(NewRecord(value, key, 1000 + time + i * step, headers))
+    assert_all_say_the_same(build_batch(new_records, base_offset=base), new_records, base)
 
 
 @pytest.mark.parametrize("kind", Compression, ids=lambda kind: kind.name)
 def test_record_columns_can_be_read_in_every_compression(kind: Compression) -> None:
-    made = [NewRecord(b"x" * (90 + i % 3), b"key%d" % i, 10**12 + i * 7) for i in range(9000)]
-    assert_all_say_the_same(build_batch(made, base_offset=7, compression=kind), made, 7)
+    new_records = [NewRecord(b"x" * (90 + i % 3), b"key%d" % i, 10**12 + i * 7) for i in range(9000)]
+    assert_all_say_the_same(build_batch(new_records, base_offset=7, compression=kind), new_records, 7)
 
 
 def test_timestamp_column_of_a_log_append_time_batch_has_the_append_time_in_each_row() -> None:
-    made = [NewRecord(b"v", b"k", i) for i in range(100)]
-    data = build_batch(made, attributes=LOG_APPEND_TIME, max_timestamp=77)
-    assert_all_say_the_same(data, made, 0)
+    new_records = [NewRecord(b"v", b"k", i) for i in range(100)]
+    data = build_batch(new_records, attributes=LOG_APPEND_TIME, max_timestamp=77)
+    assert_all_say_the_same(data, new_records, 0)
     assert set(columns(data).timestamps) == {77}
 
 
 def test_record_columns_contain_offsets_and_timestamps_near_2_to_the_62_exactly() -> None:
-    made = [NewRecord(b"v", None, 2**62 - 1), NewRecord(b"v", None, -(2**62)), NewRecord(b"v", None, 0)]
-    assert_all_say_the_same(build_batch(made), made, 0, gathered=False)
-    far = build_batch(made[2:], base_offset=2**62)
-    assert_all_say_the_same(far, made[2:], 2**62, gathered=False)
+    new_records = [NewRecord(b"v", None, 2**62 - 1), NewRecord(b"v", None, -(2**62)), NewRecord(b"v", None, 0)]
+    assert_all_say_the_same(build_batch(new_records), new_records, 0, gathered=False)
+    far = build_batch(new_records[2:], base_offset=2**62)
+    assert_all_say_the_same(far, new_records[2:], 2**62, gathered=False)
 
 
 def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
-    made = [NewRecord(b"v", None, 2**63 - 1), NewRecord(b"v", None, 2**63 + 1)]
+    new_records = [NewRecord(b"v", None, 2**63 - 1), NewRecord(b"v", None, 2**63 + 1)]
     with pytest.raises(DecodeError, match="64 bits"):
-        columns(build_batch(made, max_timestamp=0))
+        columns(build_batch(new_records, max_timestamp=0))
 
 
 def test_column_reader_splits_9200_records_of_three_shapes_into_fewer_than_200_parts() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
-    made = [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
-    _, b = payload(build_batch(made))
-    parts = list(walk(b, len(made)))
+    new_records = (
+        [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
+    )
+    _, b = payload(build_batch(new_records))
+    parts = list(walk(b, len(new_records)))
     singles = sum(not isinstance(part, Stretch) for part in parts)
     assert singles <= 3 * 6 and len(parts) < 200
     assert all(part.count <= 1100 for part in parts if isinstance(part, Stretch))
@@ -146,9 +150,9 @@ def test_keys_and_timestamps_of_records_are_decoded_if_numpy_cannot_be_imported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
-    made = [NewRecord(b"x" * (i % 5), b"k" * (i % 3), i) for i in range(200)]
-    data = build_batch(made)
-    assert keys(data) == [r.key for r in made] and list(columns(data).timestamps) == list(range(200))
+    new_records = [NewRecord(b"x" * (i % 5), b"k" * (i % 3), i) for i in range(200)]
+    data = build_batch(new_records)
+    assert keys(data) == [r.key for r in new_records] and list(columns(data).timestamps) == list(range(200))
 
 
 def test_numpy_is_imported_for_columns_of_40_records_but_not_for_5_records() -> None:

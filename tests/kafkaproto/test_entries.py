@@ -181,8 +181,8 @@ def test_invalid_control_records_raise_errors_and_unknown_types_are_read_as_unkn
 
 
 def test_down_conversion_drops_record_headers_and_transaction_markers() -> None:
-    made = [NewRecord(b"v", b"k", 5, [("h", b"x")])]
-    batch = build_batch(made, base_offset=9, producer_id=4, producer_epoch=0, base_sequence=0)
+    new_records = [NewRecord(b"v", b"k", 5, [("h", b"x")])]
+    batch = build_batch(new_records, base_offset=9, producer_id=4, producer_epoch=0, base_sequence=0)
     for magic in (0, 1):
         down = down_convert(batch + marker(10), magic)
         assert list(entries.entries(down)) == [Record(9, 5 if magic else -1, b"k", b"v", ())]
@@ -214,9 +214,9 @@ def test_down_conversion_returns_batches_before_a_zstd_batch_and_raises_an_error
 def test_up_conversion_assigns_new_offsets_only_if_a_base_offset_is_given() -> None:
     gaps = of_magic(1, 5) + of_magic(1, 20)
     assert [record.offset for record in entries.entries(up_convert(gaps))] == [5, 6, 7, 20, 21, 22]
-    given = up_convert(gaps, base_offset=100)
-    assert [record.offset for record in entries.entries(given)] == list(range(100, 106))
-    assert not problems(given)
+    converted = up_convert(gaps, base_offset=100)
+    assert [record.offset for record in entries.entries(converted)] == list(range(100, 106))
+    assert not problems(converted)
     packed = up_convert(of_magic(0, 5, Compression.LZ4))
     assert read_header(packed).compression == Compression.LZ4
     assert list(entries.entries(packed)) == [Record(5 + i, -1, r.key, r.value, ()) for i, r in enumerate(MADE)]

@@ -72,10 +72,10 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     for tag, value_bytes in product([0, 100, 127, 128, 256, 257, 2**14 - 1, 2**14, 2**30, 2**32 - 1], range(20)):
         value = bytes(value_bytes)
         wire_bytes = len(uvarint(tag)) + len(uvarint(value_bytes)) + value_bytes
-        taken = sys.getsizeof((tag, value)) + memory.ITEM
-        taken += 0 if tag <= 256 else sys.getsizeof(tag)  # CPython shares the numbers up to 256, and empty bytes
-        taken += sys.getsizeof(value) if value else 0
-        beyond_free.append(taken - memory.FREE * wire_bytes)
+        used_bytes = sys.getsizeof((tag, value)) + memory.ITEM
+        used_bytes += 0 if tag <= 256 else sys.getsizeof(tag)  # CPython shares the numbers up to 256, and empty bytes
+        used_bytes += sys.getsizeof(value) if value else 0
+        beyond_free.append(used_bytes - memory.FREE * wire_bytes)
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 

@@ -39,8 +39,8 @@ GOLDEN_1 = bytes.fromhex(
 
 @pytest.mark.parametrize(("magic", "golden"), [(0, with_crc(GOLDEN_0)), (1, with_crc(GOLDEN_1))])
 def test_magic_0_and_1_messages_are_encoded_to_known_bytes_and_decoded_from_them(magic: int, golden: bytes) -> None:
-    made = NewRecord(b"v", b"k", 1_700_000_000_000)
-    assert build_message_set([made], magic=magic, base_offset=5) == golden
+    new_record = NewRecord(b"v", b"k", 1_700_000_000_000)
+    assert build_message_set([new_record], magic=magic, base_offset=5) == golden
     assert list(records(golden)) == [Record(5, 1_700_000_000_000 if magic else -1, b"k", b"v", ())]
     assert check_crc(golden) and not check_crc(golden[:-1] + b"w")
 
@@ -112,9 +112,9 @@ def test_records_that_old_magics_cannot_represent_are_rejected(magic: int) -> No
         (SOME, {"compression": Compression.ZSTD}, "zstd"),
         (SOME, {"base_offset": 2**63}, "Message"),
     ]
-    for made, how, text in bad:
+    for new_records, how, text in bad:
         with pytest.raises(EncodeError, match=text):
-            build_message_set(made, magic=magic, **how)  # type: ignore[arg-type]
+            build_message_set(new_records, magic=magic, **how)  # type: ignore[arg-type]
     with pytest.raises(EncodeError, match="must be 0 or 1"):
         build_message_set(SOME, magic=2)
 
@@ -198,9 +198,9 @@ made_records = st.lists(
 
 @given(made_records, st.sampled_from([0, 1]), st.sampled_from(KINDS), st.integers(0, 2**62))
 def test_message_set_round_trip_returns_the_records_that_were_built(
-    made: list[NewRecord], magic: int, kind: Compression, base: int
+    new_records: list[NewRecord], magic: int, kind: Compression, base: int
 ) -> None:
-    data = build_message_set(made, magic=magic, base_offset=base, compression=kind)
+    data = build_message_set(new_records, magic=magic, base_offset=base, compression=kind)
     decoded_records: list[Record] = []
     while data:
         size = read_header(data).size
@@ -208,5 +208,5 @@ def test_message_set_round_trip_returns_the_records_that_were_built(
         decoded_records += records(data[:size])
         data = data[size:]
     assert decoded_records == [
-        Record(base + i, r.timestamp if magic else -1, r.key, r.value, ()) for i, r in enumerate(made)
+        Record(base + i, r.timestamp if magic else -1, r.key, r.value, ()) for i, r in enumerate(new_records)
     ]

@@ -102,8 +102,8 @@ def test_batch_header_scan_of_small_batches_reads_about_60_kb_at_a_time() -> Non
 
 def test_batch_header_scan_stops_at_the_end_of_a_truncated_file() -> None:
     data = batch(10) * 3
-    left = data[: len(data) - len(batch(10)) - 30]
-    heads = list(walk_headers(lambda position, size: left[position : position + size], 0, len(data)))
+    truncated = data[: len(data) - len(batch(10)) - 30]
+    heads = list(walk_headers(lambda position, size: truncated[position : position + size], 0, len(data)))
     assert [at for at, _, _, _ in heads] == [0]
 
 

@@ -13,10 +13,10 @@ from kafkaproto.records.compression import Compression
 
 @pytest.mark.parametrize("kind", list(Compression), ids=lambda kind: kind.name)
 def test_aiokafka_decodes_record_batches_built_by_kafkaproto(kind: Compression) -> None:
-    made = [
+    new_records = [
         NewRecord(b"v" * n, key=None if n % 2 else b"k", timestamp=1000 + n, headers=[("h", b"x")]) for n in range(50)
     ]
-    data = build_batch(made, base_offset=30, compression=kind)
+    data = build_batch(new_records, base_offset=30, compression=kind)
     next_batch: Any = MemoryRecords(data).next_batch()
     assert next_batch.validate_crc()
     theirs = [Record(r.offset, r.timestamp, r.key, r.value, tuple(r.headers)) for r in next_batch]

@@ -77,6 +77,6 @@ def test_mypy_reports_a_wrong_type_and_a_missing_attribute_of_package_kafkaproto
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "program.py"]
     environment = {"MYPYPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     command[3:3] = ["--config-file", "", "--ignore-missing-imports", "--follow-imports=silent"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    errors = [line for line in done.stdout.splitlines() if ": error: " in line]
-    assert [line.partition(":")[2].partition(":")[0] for line in errors] == ["9", "10"], done.stdout
+    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    errors = [line for line in completed.stdout.splitlines() if ": error: " in line]
+    assert [line.partition(":")[2].partition(":")[0] for line in errors] == ["9", "10"], completed.stdout

@@ -104,9 +104,9 @@ def test_kafka_group_coordinator_decodes_records_written_by_kafkaproto(newer: Or
     names = RECORDS["__consumer_offsets"][kind]
     versions = range(DATA[names[1]].min_version, DATA[names[1]].max_version + 1)
     for version in versions if kind else (0,):  # the oldest key exists only with the oldest value
-        made = Values(f"{names} {version}")
-        key = write_key(made.object(data_class(names[0]).layout(kind)), kind)
-        value = write_value(made.object(data_class(names[1]).layout(version)), version)
+        values = Values(f"{names} {version}")
+        key = write_key(values.object(data_class(names[0]).layout(kind)), kind)
+        value = write_value(values.object(data_class(names[1]).layout(version)), version)
         assert newer.ask("record", key.hex(), value.hex()).split() == [key.hex(), value.hex()]
         again = read_record("__consumer_offsets", key, value)
         assert again[1] is not None

@@ -124,14 +124,14 @@ def of_version(definition: dict[str, Any], version: int) -> dict[str, Any]:
 
 
 def test_message_definitions_contain_no_comment_or_license_from_kafka() -> None:
-    known = {*FIELD_FACTS, "fields"}
+    known_keys = {*FIELD_FACTS, "fields"}
     for path in (SCHEMAS / "messages").glob("*.json"):
         text = path.read_text()
         assert "//" not in text and '"about"' not in text and "Licensed" not in text
         pending = list(json.loads(text)["fields"])
         while pending:
             field = pending.pop()
-            assert field.keys() <= known, path
+            assert field.keys() <= known_keys, path
             pending += field.get("fields", [])
 
 

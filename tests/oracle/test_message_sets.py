@@ -26,13 +26,13 @@ INSTANCES = 60
 
 
 def old_records(chance: random.Random, magic: int) -> list[NewRecord]:
-    made = some_records(chance, chance.randrange(1, 30))
-    return [record._replace(headers=(), timestamp=record.timestamp if magic else -1) for record in made]
+    new_records = some_records(chance, chance.randrange(1, 30))
+    return [record._replace(headers=(), timestamp=record.timestamp if magic else -1) for record in new_records]
 
 
-def old_spec(made: list[NewRecord], magic: int, kind: Compression, **overrides: Any) -> dict[str, Any]:
+def old_spec(new_records: list[NewRecord], magic: int, kind: Compression, **overrides: Any) -> dict[str, Any]:
     producer = {"producer_id": -1, "producer_epoch": -1, "base_sequence": -1, "transactional": False}
-    return batch_spec(made, kind, magic=magic, **{**producer, **overrides})
+    return batch_spec(new_records, kind, magic=magic, **{**producer, **overrides})
 
 
 def assert_same_entries(oracle: Oracle, data: bytes) -> None:
@@ -55,12 +55,14 @@ def test_kafka_decodes_messages_of_magic_0_and_1_built_by_kafkaproto(
 ) -> None:
     for seed in range(INSTANCES):
         chance = random.Random(f"{magic} {kind} {seed}")
-        made = old_records(chance, magic)
+        new_records = old_records(chance, magic)
         append_time = chance.choice((None, 1_800_000_000_000))
-        data = build_message_set(made, magic=magic, base_offset=2**40, compression=kind, log_append_time_ms=append_time)
+        data = build_message_set(
+            new_records, magic=magic, base_offset=2**40, compression=kind, log_append_time_ms=append_time
+        )
         assert_same_entries(oracle, data)
         time = append_time if magic else None
-        expected = [Record(2**40 + i, time or r.timestamp, r.key, r.value, ()) for i, r in enumerate(made)]
+        expected = [Record(2**40 + i, time or r.timestamp, r.key, r.value, ()) for i, r in enumerate(new_records)]
         assert list(entries.entries(data)) == expected
 
 
@@ -71,23 +73,23 @@ def test_kafkaproto_decodes_messages_of_magic_0_and_1_built_by_kafka(
 ) -> None:
     for seed in range(INSTANCES):
         chance = random.Random(f"{magic} {kind} {seed} theirs")
-        made = old_records(chance, magic)
+        new_records = old_records(chance, magic)
         log_append_time = chance.random() < 0.3
-        spec = old_spec(made, magic, kind, log_append_time=log_append_time, now_ms=1_800_000_000_000)
+        spec = old_spec(new_records, magic, kind, log_append_time=log_append_time, now_ms=1_800_000_000_000)
         data = oracle.batch(spec)
         assert_same_entries(oracle, data)
         if kind == Compression.NONE:
             append_time = 1_800_000_000_000 if log_append_time else None
-            assert data == build_message_set(made, magic=magic, base_offset=100, log_append_time_ms=append_time)
+            assert data == build_message_set(new_records, magic=magic, base_offset=100, log_append_time_ms=append_time)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_kafka_and_kafkaproto_both_reject_zstd_in_messages_of_magic_0_and_1(oracle: Oracle, magic: int) -> None:
-    made = old_records(random.Random(magic), magic)
+    new_records = old_records(random.Random(magic), magic)
     with pytest.raises(Refused, match="ZSt"):
-        oracle.batch(old_spec(made, magic, Compression.ZSTD))
+        oracle.batch(old_spec(new_records, magic, Compression.ZSTD))
     with pytest.raises(EncodeError, match="zstd"):
-        build_message_set(made, magic=magic, compression=Compression.ZSTD)
+        build_message_set(new_records, magic=magic, compression=Compression.ZSTD)
 
 
 def stored(chance: random.Random, kinds: list[Compression]) -> bytes:
@@ -95,25 +97,25 @@ def stored(chance: random.Random, kinds: list[Compression]) -> bytes:
     parts, offset = [], chance.randrange(100)
     for _ in range(chance.randrange(1, 6)):
         kind = chance.choice(kinds)
-        made = some_records(chance, chance.randrange(1, 8))
+        new_records = some_records(chance, chance.randrange(1, 8))
         match chance.randrange(6):
             case 0:
                 part = build_end_txn_marker(
                     True, producer_id=3, producer_epoch=0, coordinator_epoch=1, timestamp=5, base_offset=offset
                 )
             case 1 | 2 as magic:
-                made = [record._replace(headers=()) for record in made]
-                part = build_message_set(made, magic=magic - 1, base_offset=offset, compression=kind)
+                new_records = [record._replace(headers=()) for record in new_records]
+                part = build_message_set(new_records, magic=magic - 1, base_offset=offset, compression=kind)
             case _:
                 part = build_batch(
-                    made,
+                    new_records,
                     base_offset=offset,
                     compression=kind,
                     attributes=chance.choice((0, LOG_APPEND_TIME)),
                     max_timestamp=chance.choice((None, 1_800_000_000_000)),
                 )
         parts.append(part)
-        offset = entries.read_header(part).next_offset + len(made) + chance.randrange(3)
+        offset = entries.read_header(part).next_offset + len(new_records) + chance.randrange(3)
     return b"".join(parts)
 
 
@@ -213,21 +215,21 @@ def test_transaction_marker_bytes_equal_those_of_kafka(oracle: Oracle) -> None:
 
 
 def test_kafka_decodes_the_delete_horizon_written_by_kafkaproto(oracle: Oracle) -> None:
-    made = some_records(random.Random(5), 4)
-    data = build_batch(made, delete_horizon_ms=1_600_000_000_000)
+    new_records = some_records(random.Random(5), 4)
+    data = build_batch(new_records, delete_horizon_ms=1_600_000_000_000)
     (theirs,) = oracle.records(data)
     assert theirs["delete_horizon_ms"] == read_header(data).delete_horizon_ms == 1_600_000_000_000
-    assert [record["timestamp"] for record in theirs["records"]] == [record.timestamp for record in made]
-    assert [record.timestamp for record in entries.records(data)] == [record.timestamp for record in made]
-    (without,) = oracle.records(build_batch(made))
+    assert [record["timestamp"] for record in theirs["records"]] == [record.timestamp for record in new_records]
+    assert [record.timestamp for record in entries.records(data)] == [record.timestamp for record in new_records]
+    (without,) = oracle.records(build_batch(new_records))
     assert without["delete_horizon_ms"] is None
 
 
 @pytest.mark.parametrize("kind", OLD_KINDS[1:], ids=lambda kind: kind.name)
 def test_kafkaproto_and_kafka_reject_the_same_damaged_compressed_messages(oracle: Oracle, kind: Compression) -> None:
     """The cases are every wrapper offset and every truncation of the contents: both reject the data, or both read equal records."""
-    made = [NewRecord(b"value", b"key", 1_700_000_000_000 + i) for i in range(3)]
-    data = build_message_set(made, magic=1, base_offset=40, compression=kind)
+    new_records = [NewRecord(b"value", b"key", 1_700_000_000_000 + i) for i in range(3)]
+    data = build_message_set(new_records, magic=1, base_offset=40, compression=kind)
     for offset in (-1, 0, 1, 2, 3, 42, 2**62):
         moved = offset.to_bytes(8, "big", signed=True) + data[8:]
         try:

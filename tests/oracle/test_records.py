@@ -41,32 +41,38 @@ def assert_same_batch(theirs: dict[str, Any], batch: bytes) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("count", [1, 2, 130, 2000])
 def test_kafka_decodes_batches_built_by_kafkaproto(oracle: Oracle, kind: Compression, count: int) -> None:
-    made = some_records(random.Random(f"{kind} {count}"), count)
+    new_records = some_records(random.Random(f"{kind} {count}"), count)
     batch = build_batch(
-        made, base_offset=2**40, leader_epoch=7, compression=kind, producer_id=5, producer_epoch=6, base_sequence=9
+        new_records,
+        base_offset=2**40,
+        leader_epoch=7,
+        compression=kind,
+        producer_id=5,
+        producer_epoch=6,
+        base_sequence=9,
     )
     (theirs,) = oracle.records(batch)
     assert_same_batch(theirs, batch)
-    assert [{**as_json(record), "offset": 2**40 + i} for i, record in enumerate(made)] == theirs["records"]
+    assert [{**as_json(record), "offset": 2**40 + i} for i, record in enumerate(new_records)] == theirs["records"]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("count", [1, 2, 130, 2000])
 def test_kafkaproto_decodes_batches_built_by_kafka(oracle: Oracle, kind: Compression, count: int) -> None:
-    made = some_records(random.Random(f"{kind} {count} theirs"), count)
-    batch = oracle.batch(batch_spec(made, kind))
+    new_records = some_records(random.Random(f"{kind} {count} theirs"), count)
+    batch = oracle.batch(batch_spec(new_records, kind))
     assert check_crc(batch)
     (theirs,) = oracle.records(batch)
     assert_same_batch(theirs, batch)
-    assert [as_json(record) for record in made] == [as_json(record) for record in records(batch)]
+    assert [as_json(record) for record in new_records] == [as_json(record) for record in records(batch)]
 
 
 def test_uncompressed_batch_bytes_equal_those_of_kafka(oracle: Oracle) -> None:
     for seed in range(30):
         chance = random.Random(seed)
-        made = some_records(chance, chance.randrange(1, 40))
+        new_records = some_records(chance, chance.randrange(1, 40))
         ours = build_batch(
-            made,
+            new_records,
             base_offset=100,
             leader_epoch=4,
             producer_id=77,
@@ -74,7 +80,7 @@ def test_uncompressed_batch_bytes_equal_those_of_kafka(oracle: Oracle) -> None:
             base_sequence=12,
             attributes=TRANSACTIONAL,
         )
-        assert ours == oracle.batch(batch_spec(made, Compression.NONE))
+        assert ours == oracle.batch(batch_spec(new_records, Compression.NONE))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -92,8 +98,8 @@ def test_kafka_accepts_a_batch_after_its_base_offset_and_timestamp_were_patched(
 
 
 def test_kafkaproto_decodes_a_log_append_time_batch_built_by_kafka(oracle: Oracle) -> None:
-    made = some_records(random.Random(2), 5)
-    batch = oracle.batch(batch_spec(made, Compression.GZIP, log_append_time=True, now_ms=1_800_000_000_000))
+    new_records = some_records(random.Random(2), 5)
+    batch = oracle.batch(batch_spec(new_records, Compression.GZIP, log_append_time=True, now_ms=1_800_000_000_000))
     assert_same_batch(oracle.records(batch)[0], batch)
 
 

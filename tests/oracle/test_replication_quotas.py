@@ -35,7 +35,7 @@ def test_replication_quota_rate_and_exceeded_state_equal_those_of_kafka(
     ours = ReplicationQuota("LeaderReplication", samples, window_ms)
     now_ms = START_MS
     steps: list[list[Any]] = []
-    seen: list[tuple[bool, float]] = []
+    results: list[tuple[bool, float]] = []
 
     def limit_to(bound: int) -> None:
         ours.limit(bound)
@@ -51,13 +51,13 @@ def test_replication_quota_rate_and_exceeded_state_equal_those_of_kafka(
             ours.record(size, now_ms)
             steps.append(["record", now_ms, size])
         else:
-            seen.append((ours.exceeded(now_ms), ours.rate(now_ms)))
+            results.append((ours.exceeded(now_ms), ours.rate(now_ms)))
             steps.append(["look", now_ms])
         now_ms += rng.choice(
             (0, 0, 1, rng.randrange(window_ms), window_ms - 1, window_ms, samples * window_ms, rng.randrange(15_000))
         )
-    assert {exceeded for exceeded, _ in seen} == {False, True}
-    assert seen == kafka.replication_quota(samples, window_seconds, steps)
+    assert {exceeded for exceeded, _ in results} == {False, True}
+    assert results == kafka.replication_quota(samples, window_seconds, steps)
 
 
 @pytest.mark.rule("Q-17", "R-10")

@@ -313,8 +313,8 @@ def test_broker_and_java_read_the_same_keys_and_values_from_properties_files(tmp
         file.write_bytes(text.encode("latin-1"))
     program = tmp_path / "Load.java"
     program.write_text(PROPERTIES_PROGRAM)
-    done = subprocess.run(["java", str(program), *map(str, files)], check=True, capture_output=True, text=True)
-    for text, theirs in zip(texts, done.stdout.splitlines(), strict=True):
+    completed = subprocess.run(["java", str(program), *map(str, files)], check=True, capture_output=True, text=True)
+    for text, theirs in zip(texts, completed.stdout.splitlines(), strict=True):
         assert loaded(text) == theirs, repr(text)
 
 

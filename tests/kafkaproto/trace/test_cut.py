@@ -27,19 +27,21 @@ def frames(path: Path) -> dict[tuple[Ends, int], list[bytes]]:
     streams: dict[tuple[Ends, int], Stream] = {}
     sent: dict[tuple[Ends, int], bytes] = {}
     first: dict[tuple[Ends, int], int] = {}
-    for ends, seen in CapturePass("", path, frozenset()).segments():
-        of = ends, seen.by
-        if seen.flags & SYN:
+    for ends, segment in CapturePass("", path, frozenset()).segments():
+        of = ends, segment.by
+        if segment.flags & SYN:
             assert of not in streams
             streams[of] = Stream()
-            first[of] = seen.sequence + 1
+            first[of] = segment.sequence + 1
             streams[of].begin(first[of])
             sent[of] = b""
-        for piece in streams[of].take(seen.sequence, seen.data, seen.missing, seen.stamp) if seen.data else ():
+        for piece in (
+            streams[of].take(segment.sequence, segment.data, segment.missing, segment.stamp) if segment.data else ()
+        ):
             assert isinstance(piece, Data)
             sent[of] += piece.data
-        if seen.flags & ACK and (other := (ends, 1 - seen.by)) in first:
-            assert seen.acknowledged - first[other] - len(sent[other]) in (0, 1)  # a FIN counts
+        if segment.flags & ACK and (other := (ends, 1 - segment.by)) in first:
+            assert segment.acknowledged - first[other] - len(sent[other]) in (0, 1)  # a FIN counts
     return {of: [bytes(frame) for frame in split_frames(memoryview(data))] for of, data in sent.items()}
 
 

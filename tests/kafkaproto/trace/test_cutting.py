@@ -23,10 +23,10 @@ def test_messages_of_magic_0_and_1_shortened_for_a_trace_keep_their_header_field
     magic: int, compression: Compression
 ) -> None:
     data = build_message_set(SOME, magic=magic, base_offset=7, compression=compression)
-    left = batch_heads(data)
-    heads = read_heads(left)
+    stored = batch_heads(data)
+    heads = read_heads(stored)
     assert [head.next_offset for head in heads] == ([8, 9, 10] if compression == Compression.NONE else [10])
-    assert sum(head.size for head in heads) == len(data) and b"key" not in left
+    assert sum(head.size for head in heads) == len(data) and b"key" not in stored
     assert {head.max_timestamp for head in heads} == {SOME[0].timestamp if magic else -1}
     assert {head.compression for head in heads} == {compression}
 
@@ -91,10 +91,10 @@ def marker(committed: bool, base_offset: int = 7) -> bytes:
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_trace_stores_transaction_markers_complete_but_only_headers_of_other_batches(count: int) -> None:
     data = b"".join([build_batch(SOME), marker(True), build_batch(SOME), marker(False, 11)][:count])
-    left = batch_heads_and_markers(data)
-    assert b"value" not in left and batch_heads(data) == b"".join(data_head(head) for head in split(data))
-    assert [kept for _, kept in read_kept(left)] == [b"", marker(True), b"", marker(False, 11)][:count]
-    assert read_heads(left) == read_heads(batch_heads(data)) and len(read_heads(left)) == count
+    stored = batch_heads_and_markers(data)
+    assert b"value" not in stored and batch_heads(data) == b"".join(data_head(head) for head in split(data))
+    assert [tail for _, tail in read_kept(stored)] == [b"", marker(True), b"", marker(False, 11)][:count]
+    assert read_heads(stored) == read_heads(batch_heads(data)) and len(read_heads(stored)) == count
     assert batch_heads_and_markers(marker(True)) == marker(True)
 
 
@@ -114,7 +114,7 @@ def data_head(part: bytes) -> bytes:
 def test_traces_before_format_5_store_only_the_batch_header_of_transaction_markers() -> None:
     data = marker(True) + marker(False, 8) + build_batch(SOME, base_offset=9)
     old = batch_heads(data)
-    assert len(old) == 3 * HEADER_BYTES and [kept for _, kept in read_kept(old)] == [b""] * 3
+    assert len(old) == 3 * HEADER_BYTES and [tail for _, tail in read_kept(old)] == [b""] * 3
     assert read_heads(old) == read_heads(batch_heads_and_markers(data))
 
 

@@ -71,15 +71,15 @@ def test_trace_file_truncated_at_any_byte_still_yields_all_its_complete_entries(
     end = max(len(begin), len(whole) - cut)
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
     path.write_bytes(whole[:end])
-    left, at = [], len(begin)
+    complete, at = [], len(begin)
     for entry, part in zip(entries, parts, strict=True):
         at += len(part)
         if at <= end:
-            left.append(entry)
+            complete.append(entry)
     trace = Trace(path)
     assert trace.meta == {"run": "r"}
-    assert list(trace.entries()) == left
-    rest = end - len(begin) - sum(len(encoded(entry)) for entry in left)
+    assert list(trace.entries()) == complete
+    rest = end - len(begin) - sum(len(encoded(entry)) for entry in complete)
     assert bool(trace.torn) == bool(rest)
     if rest:
         assert f"{rest} bytes at byte {end - rest}" in trace.torn and "a.kptrace" in trace.torn

@@ -125,8 +125,8 @@ def test_trace_show_command_decodes_an_unsupported_version_error_response_as_v0(
             file.write(trace_format.exchange(exchange))
     _, lines, _ = shown(capsys, path)
     assert lines[0].endswith("UNSUPPORTED_VERSION") and "UNSUPPORTED_VERSION, cannot be read" in lines[1]
-    known, unknown = (json.loads(line) for line in shown(capsys, path, "--json")[1])
-    assert known["request"]["clientSoftwareName"] == "its-name" and "problem" not in known
-    assert (unknown["version"], unknown["request"], bool(unknown["problem"])) == (99, None, True)
-    for exchange in (known, unknown):
+    supported, unsupported = (json.loads(line) for line in shown(capsys, path, "--json")[1])
+    assert supported["request"]["clientSoftwareName"] == "its-name" and "problem" not in supported
+    assert (unsupported["version"], unsupported["request"], bool(unsupported["problem"])) == (99, None, True)
+    for exchange in (supported, unsupported):
         assert exchange["response"] == {"errorCode": 35, "apiKeys": [{"apiKey": 18, "minVersion": 0, "maxVersion": 3}]}
