@@ -21,7 +21,7 @@ def test_follower_fetch_reports_a_new_log_start_offset_of_the_follower_to_the_le
     follower.log.raise_log_start(2)
     follower.expired(cluster.now_ms)
     cluster.advance(500)  # replica.fetch.wait.max.ms
-    assert {i: known.log_start_offset for i, known in leader.followers.items()} == {1: 2, 2: 0}
+    assert {i: follower_state.log_start_offset for i, follower_state in leader.followers.items()} == {1: 2, 2: 0}
 
 
 @pytest.mark.rule("P-15")
@@ -43,10 +43,10 @@ def test_real_follower_fetch_replaces_offsets_that_a_client_faked_with_a_replica
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)
-    known = replica(cluster, 0).followers[2]
-    assert (known.log_end_offset, known.log_start_offset) == (1, -1)
+    follower_state = replica(cluster, 0).followers[2]
+    assert (follower_state.log_end_offset, follower_state.log_start_offset) == (1, -1)
     cluster.advance(500)
-    assert (known.log_end_offset, known.log_start_offset) == (2, 0)
+    assert (follower_state.log_end_offset, follower_state.log_start_offset) == (2, 0)
 
 
 @pytest.mark.rule("P-4", "P-5")

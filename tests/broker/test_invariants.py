@@ -165,7 +165,7 @@ def test_simulated_clusters_with_equal_seeds_record_identical_requests() -> None
         for _ in range(60):
             work.chance.choice([work.produce, work.fetch, work.hold])()
             work.cluster.advance(7)
-        return [seen._replace(connection_id=0) for seen in work.cluster.state.journal.requests()]
+        return [request._replace(connection_id=0) for request in work.cluster.state.journal.requests()]
 
     assert journal(3) == journal(3)
     assert journal(3) != journal(4)

@@ -52,8 +52,8 @@ def rows(version: str, *tables: str) -> dict[str, Row]:
 
 def made(release: str = "3.9", **settings: str) -> VirtualCluster:
     """Return a cluster with the settings of profile `kafka`; dots in setting names are written as underscores."""
-    given = {name.replace("_", "."): value for name, value in settings.items()}
-    cluster = VirtualCluster(1, given, profile="kafka", release_name=release)
+    settings_by_name = {name.replace("_", "."): value for name, value in settings.items()}
+    cluster = VirtualCluster(1, settings_by_name, profile="kafka", release_name=release)
     cluster.topic("t")
     return cluster
 
@@ -213,24 +213,24 @@ def test_describe_configs_returns_log_dirs_as_absolute_path_of_the_data_director
         assert (entry.value, entry.config_source) == (str(tmp_path / "data"), STATIC)
         assert directory.log_dir == entry.value
     cluster.state.close()
-    given = VirtualCluster(1, {"log.dirs": "/a"}, data_dir="data")
-    assert described(given, BROKER, "0")["log.dirs"].value == "/a"
-    given.state.close()
+    configured = VirtualCluster(1, {"log.dirs": "/a"}, data_dir="data")
+    assert described(configured, BROKER, "0")["log.dirs"].value == "/a"
+    configured.state.close()
 
 
 @pytest.mark.rule("CF-25")
 def test_describe_configs_returns_the_listeners_and_log_dirs_that_the_user_set() -> None:
-    given = places(listeners="PLAINTEXT://:0", log_dir="/data")
-    assert given == {
+    place_settings = places(listeners="PLAINTEXT://:0", log_dir="/data")
+    assert place_settings == {
         "listeners": ("PLAINTEXT://:0", STATIC, 2),
         "advertised.listeners": (None, DEFAULT, 0),
         "log.dirs": (None, DEFAULT, 0),
         "log.dir": ("/data", STATIC, 2),
     }
-    given = places(advertised_listeners="PLAINTEXT://kafka:1", log_dirs="/a, /b")
-    assert given["listeners"] == ("PLAINTEXT://:9092", DEFAULT, 1)
-    assert given["advertised.listeners"] == ("PLAINTEXT://kafka:1", STATIC, 1)
-    assert given["log.dir"] == ("/tmp/kafka-logs", DEFAULT, 1)
+    place_settings = places(advertised_listeners="PLAINTEXT://kafka:1", log_dirs="/a, /b")
+    assert place_settings["listeners"] == ("PLAINTEXT://:9092", DEFAULT, 1)
+    assert place_settings["advertised.listeners"] == ("PLAINTEXT://kafka:1", STATIC, 1)
+    assert place_settings["log.dir"] == ("/tmp/kafka-logs", DEFAULT, 1)
 
 
 def test_describe_configs_omits_settings_whose_names_begin_with_kafkaproto() -> None:
@@ -242,8 +242,8 @@ def test_describe_configs_omits_settings_whose_names_begin_with_kafkaproto() -> 
 
 @pytest.mark.rule("CF-5")
 def test_describe_configs_lists_internal_and_obsolete_settings_only_if_they_are_set() -> None:
-    given = {"log_initial_task_delay_ms": "100", "quota_producer_default": "1000"}
-    before, after = described(made(), BROKER, "0"), described(made(**given), BROKER, "0")
+    start_settings = {"log_initial_task_delay_ms": "100", "quota_producer_default": "1000"}
+    before, after = described(made(), BROKER, "0"), described(made(**start_settings), BROKER, "0")
     assert after.keys() - before.keys() == {"log.initial.task.delay.ms", "quota.producer.default"}
     internal, removed = after["log.initial.task.delay.ms"], after["quota.producer.default"]
     assert (internal.value, internal.config_source, TYPES[internal.config_type]) == ("100", STATIC, "long")

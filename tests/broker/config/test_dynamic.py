@@ -26,9 +26,9 @@ OWN, ALL, OF_TOPIC, STATIC, DEFAULT = 2, 3, 1, 4, 5
 
 @pytest.fixture(params=["kip", "kafka"])
 def cluster(request: pytest.FixtureRequest) -> VirtualCluster:
-    made = VirtualCluster(2, {"follower.replication.throttled.rate": "7"}, semantics=request.param)
-    made.topic("t", 2, 2)
-    return made
+    virtual_cluster = VirtualCluster(2, {"follower.replication.throttled.rate": "7"}, semantics=request.param)
+    virtual_cluster.topic("t", 2, 2)
+    return virtual_cluster
 
 
 Operation = tuple[str, int, str | None]

@@ -102,7 +102,7 @@ def test_every_broker_setting_can_be_set_by_an_environment_variable(definitions:
 
 
 def test_environment_variables_that_begin_with_kafka_underscore_set_broker_settings() -> None:
-    given = {
+    variables = {
         "KAFKA_NUM_PARTITIONS": "3",
         "KAFKA_LOG_RETENTION_MS": "-1",
         "KAFKA_BROKER_RACK": " a\\u00e9\\tb ",
@@ -110,7 +110,7 @@ def test_environment_variables_that_begin_with_kafka_underscore_set_broker_setti
         "PATH": "/bin",
         "kafka_fetch_max_bytes": "not a variable of Kafka",
     }
-    assert settings_of_environment(given, OLDER) == {
+    assert settings_of_environment(variables, OLDER) == {
         "num.partitions": "3",
         "log.retention.ms": "-1",
         "broker.rack": "aé\tb ",
@@ -124,8 +124,8 @@ def test_environment_variable_with_several_lines_sets_several_settings() -> None
         "broker.rack": "a",
     }
     warnings: list[str] = []
-    given = {"KAFKA_NUM_PARTITIONS": "3\nbroker.rac=a\nbroker.rack=b"}
-    assert settings_of_environment(given, OLDER, warnings.append) == {"num.partitions": "3", "broker.rack": "b"}
+    variables = {"KAFKA_NUM_PARTITIONS": "3\nbroker.rac=a\nbroker.rack=b"}
+    assert settings_of_environment(variables, OLDER, warnings.append) == {"num.partitions": "3", "broker.rack": "b"}
     assert warnings == [
         'KAFKA_NUM_PARTITIONS: the unknown broker setting "broker.rac" is ignored; did you mean KAFKA_BROKER_RACK?'
     ]
@@ -143,8 +143,8 @@ def test_environment_variable_of_an_unknown_setting_is_ignored_with_a_warning(
     variable: str, setting: str, hint: str
 ) -> None:
     warnings: list[str] = []
-    given = {variable: "3", "KAFKA_NUM_PARTITIONS": "4"}
-    assert settings_of_environment(given, OLDER, warnings.append) == {"num.partitions": "4"}
+    variables = {variable: "3", "KAFKA_NUM_PARTITIONS": "4"}
+    assert settings_of_environment(variables, OLDER, warnings.append) == {"num.partitions": "4"}
     assert warnings == [f'{variable}: the unknown broker setting "{setting}" is ignored{hint}']
 
 

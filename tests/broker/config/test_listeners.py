@@ -67,8 +67,8 @@ def test_default_listener_uses_the_host_and_port_of_the_command_line() -> None:
 
 
 def test_advertised_listeners_entry_sets_the_address_of_only_the_listener_it_names() -> None:
-    made = of(listeners="IN://0.0.0.0:1,OUT://0.0.0.0:2", advertised_listeners="OUT://public:3")
-    assert made == [Listener("IN", "0.0.0.0", 1, "", 0), Listener("OUT", "0.0.0.0", 2, "public", 3)]
+    parsed_listeners = of(listeners="IN://0.0.0.0:1,OUT://0.0.0.0:2", advertised_listeners="OUT://public:3")
+    assert parsed_listeners == [Listener("IN", "0.0.0.0", 1, "", 0), Listener("OUT", "0.0.0.0", 2, "public", 3)]
 
 
 def test_advertised_listener_is_accepted_if_the_setting_listeners_is_not_set() -> None:

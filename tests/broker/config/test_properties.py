@@ -151,18 +151,20 @@ def test_unknown_setting_in_a_file_is_ignored_with_a_warning_that_suggests_a_nam
 
 
 @pytest.mark.parametrize(
-    ("encoding", "what"),
+    ("encoding", "description"),
     [
         ("utf-16", "in UTF-16"),
         ("utf-16-be", "with zero bytes, as UTF-16 has them"),
         ("utf-8-sig", "in UTF-8 with a byte order mark"),
     ],
 )
-def test_properties_file_in_an_unsupported_encoding_is_rejected(tmp_path: Path, encoding: str, what: str) -> None:
+def test_properties_file_in_an_unsupported_encoding_is_rejected(
+    tmp_path: Path, encoding: str, description: str
+) -> None:
     path = tmp_path / "server.properties"
     path.write_bytes("num.partitions=3\n".encode(encoding))
     with pytest.raises(ConfigError) as raised:
         settings_of_file(path, OLDER)
     assert str(raised.value) == (
-        f"{path}: the file is encoded {what}; save it as ASCII or ISO-8859-1, or as UTF-8 without a byte order mark"
+        f"{path}: the file is encoded {description}; save it as ASCII or ISO-8859-1, or as UTF-8 without a byte order mark"
     )

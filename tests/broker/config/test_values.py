@@ -167,8 +167,8 @@ def test_described_topic_setting_lists_no_synonyms_if_the_broker_setting_is_not_
     assert own.synonyms == (("retention.ms", "5000", Source.TOPIC),)
     untouched = topic(config, "retention.ms")
     assert (untouched.value, untouched.source, untouched.synonyms) == ("604800000", Source.DEFAULT, ())
-    given = topic(ClusterConfig({"log.retention.hours": "1"}), "retention.ms")
-    assert (given.value, given.source, given.synonyms) == ("3600000", Source.DEFAULT, ())
+    from_hours = topic(ClusterConfig({"log.retention.hours": "1"}), "retention.ms")
+    assert (from_hours.value, from_hours.source, from_hours.synonyms) == ("3600000", Source.DEFAULT, ())
     exact = topic(ClusterConfig({"log.retention.ms": "7", "log.retention.hours": "1"}), "retention.ms")
     assert exact.synonyms == (
         ("log.retention.ms", "7", Source.STATIC_BROKER),

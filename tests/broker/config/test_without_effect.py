@@ -13,8 +13,8 @@ from kafkaproto.broker.config.without_effect import REASONS, reason_of
 
 
 def without_effect(release: str) -> list[Setting]:
-    known = definitions_of(release)
-    settings = (*known.broker.values(), *known.topic.values(), *known.group.values())
+    definitions = definitions_of(release)
+    settings = (*definitions.broker.values(), *definitions.topic.values(), *definitions.group.values())
     return [setting for setting in settings if not setting.acts and setting.refusal is None]
 
 
@@ -25,8 +25,13 @@ def test_each_setting_without_effect_has_a_documented_reason_for_no_effect(relea
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
 def test_no_setting_that_has_an_effect_is_documented_as_having_no_effect(release: str) -> None:
-    known = definitions_of(release)
-    acting = [name for table in (known.broker, known.topic, known.group) for name, s in table.items() if s.acts]
+    definitions = definitions_of(release)
+    acting = [
+        name
+        for table in (definitions.broker, definitions.topic, definitions.group)
+        for name, s in table.items()
+        if s.acts
+    ]
     assert [name for name in acting if reason_of(name) is not None] == []
 
 

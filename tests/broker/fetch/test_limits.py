@@ -36,9 +36,9 @@ def values(response: Any) -> list[bytes | None]:
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster()
-    made.topic("t", 3)
-    return made
+    virtual_cluster = VirtualCluster()
+    virtual_cluster.topic("t", 3)
+    return virtual_cluster
 
 
 # ---- versions --------------------------------------------------------------------------------------------------------------------
@@ -74,9 +74,9 @@ def test_quota_limits_the_bytes_of_a_consumer_fetch_but_not_of_a_follower_fetch(
     assert sizes(answer) == [0]
     cluster.connect().ask(fetch(("t", 0, 20), replica_id=1), 11)
     cluster.run()
-    seen = cluster.connect(client_id="reader").ask(fetch(("t", 0, 0), max_bytes=INT_MAX), 11)
-    assert 0 < seen.throttle_time_ms < 200  # 10 s of quota, and the overhead above it; not 20 s
-    assert flat(seen) == []
+    throttled_answer = cluster.connect(client_id="reader").ask(fetch(("t", 0, 0), max_bytes=INT_MAX), 11)
+    assert 0 < throttled_answer.throttle_time_ms < 200  # 10 s of quota, and the overhead above it; not 20 s
+    assert flat(throttled_answer) == []
 
 
 @pytest.mark.rule("F-5")
@@ -116,8 +116,10 @@ def test_fetch_reads_partitions_in_request_order_until_its_response_limit_is_rea
 
     first = ask(cluster, client, *((t, p, 0) for t, p in order), version=version, **limits)
     names = {topic_id: name for name, topic_id in topic_ids(cluster).items()}
-    seen = [(names.get(t.topic_id, t.topic), d.partition_index) for t in first.responses for d in t.partitions]
-    assert seen == order
+    response_order = [
+        (names.get(t.topic_id, t.topic), d.partition_index) for t in first.responses for d in t.partitions
+    ]
+    assert response_order == order
     assert sizes(first) == [190] * 4 + [0] * 26
     assert all((d.error_code, d.high_watermark, d.log_start_offset) == (0, 9, 0) for _, d in flat(first))
 
@@ -148,10 +150,10 @@ def base_offsets_of(response: Any, position: int) -> list[int]:
 @pytest.mark.rule("F-9")
 @pytest.mark.parametrize("size", [100, 90_000])
 def test_fetch_returns_the_same_bytes_from_memory_and_from_segment_files(cluster: VirtualCluster, size: int) -> None:
-    made = [batch_of_bytes(size) for _ in range(3)]
-    fill(cluster, "t", *made)
+    batches = [batch_of_bytes(size) for _ in range(3)]
+    fill(cluster, "t", *batches)
     stored = bytes(only(cluster.connect().ask(fetch(("t", 0, 0)), 11)).records)
-    assert [len(data) for data in made] == [header.size for header in whole_batches(stored)]
+    assert [len(data) for data in batches] == [header.size for header in whole_batches(stored)]
     cut = bytes(only(cluster.connect().ask(fetch(("t", 0, 1), max_bytes=size + 7), 11)).records)
     assert cut == stored[size : 2 * size + 7]
 

@@ -27,9 +27,9 @@ BOTH = pytest.mark.parametrize("semantics", ["kip", "kafka"])
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster()
-    made.topic("t", 2)
-    return made
+    virtual_cluster = VirtualCluster()
+    virtual_cluster.topic("t", 2)
+    return virtual_cluster
 
 
 def send(cluster: VirtualCluster, *partitions: tuple[str, int, int], broker_id: int = 0, **more: Any) -> MemoryClient:
@@ -129,8 +129,8 @@ def test_one_append_completes_all_parked_fetches_in_the_order_in_which_they_arri
     clients = [send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(20)]
     fill(cluster, "t", batch(b"a"))
     assert [len(client.answers) for client in clients] == [1] * 20
-    seen = [request.connection_id for request in cluster.state.journal.requests("Fetch")]
-    assert seen == [client.connection.connection_id for client in clients]
+    connection_ids = [request.connection_id for request in cluster.state.journal.requests("Fetch")]
+    assert connection_ids == [client.connection.connection_id for client in clients]
     assert not replica(cluster, 0).watchers
 
 

@@ -38,11 +38,11 @@ class Log:
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Log]:
-    made = []
+    partition_logs = []
     for _ in range(draw(st.integers(1, 4))):
         sizes = draw(st.lists(st.sampled_from(SIZES), max_size=8))
-        made.append(Log(sizes, draw(st.integers(0, len(sizes)))))
-    return made
+        partition_logs.append(Log(sizes, draw(st.integers(0, len(sizes)))))
+    return partition_logs
 
 
 LIMITS = st.one_of(st.sampled_from([0, 1, 79, 80, 100, 180, 333]), st.integers(0, 5000))
@@ -51,19 +51,21 @@ LIMITS = st.one_of(st.sampled_from([0, 1, 79, 80, 100, 180, 333]), st.integers(0
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[list[Log], list[tuple[int, int, int]], int, bool]:
     """Draw (logs, [(partition, offset, partition limit)], request limit, whether a follower fetches)."""
-    made = draw(logs())
+    partition_logs = draw(logs())
     from_follower = draw(st.booleans())
     requests = []
-    for index in draw(st.permutations(range(len(made)))):
-        bound = len(made[index].sizes) if from_follower else made[index].committed
+    for index in draw(st.permutations(range(len(partition_logs)))):
+        bound = len(partition_logs[index].sizes) if from_follower else partition_logs[index].committed
         requests.append((index, draw(st.integers(0, bound)), draw(LIMITS)))
-    return made, requests, draw(LIMITS), from_follower
+    return partition_logs, requests, draw(LIMITS), from_follower
 
 
-def expected(made: list[Log], requests: list[tuple[int, int, int]], max_bytes: int, from_follower: bool) -> list[int]:
+def expected(
+    partition_logs: list[Log], requests: list[tuple[int, int, int]], max_bytes: int, from_follower: bool
+) -> list[int]:
     remaining, privileged, sizes = max_bytes, True, []
     for index, offset, partition_max in requests:
-        log = made[index]
+        log = partition_logs[index]
         batches = log.readable(offset, len(log.sizes) if from_follower else log.committed)
         limit = min(partition_max, remaining)
         if not batches:
@@ -78,15 +80,15 @@ def expected(made: list[Log], requests: list[tuple[int, int, int]], max_bytes: i
     return sizes
 
 
-def filled(made: list[Log]) -> VirtualCluster:
+def filled(partition_logs: list[Log]) -> VirtualCluster:
     """Return a cluster with these logs; broker 1 replicates each partition up to its committed records."""
     cluster = VirtualCluster(2)
     controller = cluster.state.controller
-    assignment = dict.fromkeys(range(len(made)), (0, 1))
+    assignment = dict.fromkeys(range(len(partition_logs)), (0, 1))
     configs = {"segment.bytes": str(SEGMENT_BYTES)}
     controller.put_topic(controller.plan_topic("t", assignment=assignment, configs=configs))
     cluster.run()
-    for index, log in enumerate(made):
+    for index, log in enumerate(partition_logs):
         hold(cluster, 1, index=index, at=log.committed)
         fill(cluster, "t", *(BATCHES[size] for size in log.sizes), partition=index)
         assert replica(cluster, 0, index=index).log.high_watermark == log.committed
@@ -97,9 +99,9 @@ def filled(made: list[Log]) -> VirtualCluster:
 @given(cases(), st.sampled_from([4, 11, 17]))
 @settings(max_examples=400, deadline=None)
 def test_random_fetches_return_the_stored_bytes_within_partition_and_response_limits(case: Any, version: int) -> None:
-    made, requests, max_bytes, from_follower = case
-    cluster = filled(made)
-    stored = [replica(cluster, 0, index=index).log.read_all() for index in range(len(made))]
+    partition_logs, requests, max_bytes, from_follower = case
+    cluster = filled(partition_logs)
+    stored = [replica(cluster, 0, index=index).log.read_all() for index in range(len(partition_logs))]
     request = fetch(
         *(("t", index, offset) for index, offset, _ in requests),
         max_bytes=max_bytes,
@@ -113,11 +115,11 @@ def test_random_fetches_return_the_stored_bytes_within_partition_and_response_li
 
     assert [(data.partition_index, data.error_code) for _, data in answer] == [(index, 0) for index, _, _ in requests]
     sizes = [len(data.records) for _, data in answer]
-    assert sizes == expected(made, requests, max_bytes, from_follower)
+    assert sizes == expected(partition_logs, requests, max_bytes, from_follower)
 
     first = next((size for size in sizes if size), 0)
     assert sum(sizes) <= max(max_bytes, first)
     for (index, offset, partition_max), (_, data) in zip(requests, answer, strict=True):
-        start = sum(made[index].sizes[:offset])
+        start = sum(partition_logs[index].sizes[:offset])
         assert bytes(data.records) == stored[index][start : start + len(data.records)]
         assert len(data.records) <= max(partition_max, first)

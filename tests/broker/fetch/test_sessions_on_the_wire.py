@@ -18,10 +18,10 @@ BY_NAME_AND_BY_ID = pytest.mark.parametrize("version", [7, 12, 13, LATEST])
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster()
+    virtual_cluster = VirtualCluster()
     for name in ("foo", "bar"):
-        made.topic(name, 3)
-    return made
+        virtual_cluster.topic(name, 3)
+    return virtual_cluster
 
 
 class Reader:
@@ -166,14 +166,14 @@ def test_each_session_fetch_returns_an_unknown_topic_id_error_until_topic_creati
 
 
 @pytest.mark.rule("S-12", "S-13")
-@pytest.mark.parametrize(("slots", "made"), [("0", 0), ("1", 1), ("2", 2)])
-def test_fetch_without_a_free_session_slot_succeeds_with_session_id_zero(slots: str, made: int) -> None:
+@pytest.mark.parametrize(("slots", "session_count"), [("0", 0), ("1", 1), ("2", 2)])
+def test_fetch_without_a_free_session_slot_succeeds_with_session_id_zero(slots: str, session_count: int) -> None:
     cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": slots})
     cluster.topic("foo")
     fill(cluster, "foo", batch_of_bytes(100))
     answers = [Reader(cluster).ask(NEW, ("foo", 0, 0)) for _ in range(3)]
     assert [sizes(answer) for answer in answers] == [[100]] * 3
-    assert sum(answer.session_id > 0 for answer in answers) == made
+    assert sum(answer.session_id > 0 for answer in answers) == session_count
 
 
 @pytest.mark.rule("S-13")

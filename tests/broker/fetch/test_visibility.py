@@ -131,18 +131,18 @@ def _follower_behind_the_high_watermark(semantics: str) -> VirtualCluster:
 @pytest.mark.rule("D2")
 def test_lagging_follower_returns_leader_high_watermark_if_option_semantics_is_kip() -> None:
     cluster = _follower_behind_the_high_watermark("kip")
-    seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
-    assert [data.error_code for data in seen.values()] == [0, 0, 0, 78, 78, 78, 1]
-    assert [base_offsets_of(data) for data in seen.values()] == [[0, 1], [1], [], [], [], [], []]
-    assert {data.high_watermark for data in seen.values()} == {5}
+    data_by_offset = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
+    assert [data.error_code for data in data_by_offset.values()] == [0, 0, 0, 78, 78, 78, 1]
+    assert [base_offsets_of(data) for data in data_by_offset.values()] == [[0, 1], [1], [], [], [], [], []]
+    assert {data.high_watermark for data in data_by_offset.values()} == {5}
 
 
 @pytest.mark.rule("D2")
 def test_lagging_follower_returns_log_end_as_watermark_if_option_semantics_is_kafka() -> None:
     cluster = _follower_behind_the_high_watermark("kafka")
-    seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
-    assert [data.error_code for data in seen.values()] == [0, 0, 0, 1, 1, 1, 1]
-    assert {data.high_watermark for data in seen.values() if not data.error_code} == {2}
+    data_by_offset = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
+    assert [data.error_code for data in data_by_offset.values()] == [0, 0, 0, 1, 1, 1, 1]
+    assert {data.high_watermark for data in data_by_offset.values() if not data.error_code} == {2}
 
 
 # ---- which replicas serve fetches ------------------------------------------------------------------------------------------------

@@ -134,9 +134,9 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         self.now_ms += ms
         self.timers.run_due(self.now_ms)
         group = self.coordinator.groups.get_consumer("g")
-        known = {} if group is None else group.members
+        members = {} if group is None else group.members
         for reader in self.readers.values():
-            if reader.epoch and reader.member_id not in known:
+            if reader.epoch and reader.member_id not in members:
                 reader.restart()
 
     @precondition(lambda self: self.readers)

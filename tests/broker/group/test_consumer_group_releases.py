@@ -67,8 +67,8 @@ def test_member_dropping_a_topic_during_a_revocation_gets_assignment_since_kafka
     both = ["T", "t1", "t2"]
     group.join("A", *both)
     group.join("B", *both)
-    kept = {t.topic_id: t.partitions for t in group.beat("A", 1).assignment.topic_partitions}
-    dropped = next(name for name in both if group.id_of(name) in kept)
+    assigned = {t.topic_id: t.partitions for t in group.beat("A", 1).assignment.topic_partitions}
+    dropped = next(name for name in both if group.id_of(name) in assigned)
     owned = [ConsumerGroupHeartbeatRequestTopicPartitions(group.id_of(name), sorted(ALL)) for name in both]
     names = [name for name in both if name != dropped]
     answer = group.beat("A", 1, names=names, topic_partitions=owned)
@@ -76,7 +76,7 @@ def test_member_dropping_a_topic_during_a_revocation_gets_assignment_since_kafka
         assert answer.assignment is None
     else:
         rest = {t.topic_id: t.partitions for t in answer.assignment.topic_partitions}
-        assert (answer.member_epoch, rest) == (1, {i: p for i, p in kept.items() if i != group.id_of(dropped)})
+        assert (answer.member_epoch, rest) == (1, {i: p for i, p in assigned.items() if i != group.id_of(dropped)})
 
 
 def test_heartbeat_that_confirms_a_revocation_gets_a_new_assignment_since_kafka_4_2(group: Group) -> None:

@@ -70,8 +70,8 @@ def join(
 
 
 def sync(client: MemoryClient, member_id: str, generation: int, assignment: bytes | None) -> Any:
-    given = [] if assignment is None else [SyncGroupRequestAssignment(member_id, assignment)]
-    return client.ask(SyncGroupRequest("g", generation, member_id, assignments=given), 3)
+    assignments = [] if assignment is None else [SyncGroupRequestAssignment(member_id, assignment)]
+    return client.ask(SyncGroupRequest("g", generation, member_id, assignments=assignments), 3)
 
 
 def member(client: MemoryClient, **more: Any) -> str:
@@ -133,8 +133,12 @@ def test_group_and_its_offsets_move_with_the_leader_of_the_offsets_partition(
     new = three.connect(after)
     assert heartbeat(new, member_id) == NONE
     [described] = new.ask(DescribeGroupsRequest(["g"]), 3).groups
-    [seen] = described.members
-    assert (described.group_state, seen.member_id, seen.member_assignment) == ("Stable", member_id, b"mine")
+    [described_member] = described.members
+    assert (described.group_state, described_member.member_id, described_member.member_assignment) == (
+        "Stable",
+        member_id,
+        b"mine",
+    )
     assert committed(three, "g", "t") == 7
     three.advance(SESSION_MS)  # its session timeout restarted when the group was loaded
     assert heartbeat(new, member_id) == UNKNOWN_MEMBER

@@ -100,15 +100,15 @@ def test_group_recreated_by_a_join_has_no_offsets_of_topics_deleted_before_the_j
 
 def test_empty_group_removed_by_a_rejected_join_is_reported_to_observers_as_dead(bench: TransactionBench) -> None:
     group = empty_group(bench)
-    seen: list[GroupChange] = []
+    changes: list[GroupChange] = []
 
     class Changes(Observer):
         def group_changed(self, broker_id: int, change: Any, now_ms: int) -> None:
-            seen.append(change)
+            changes.append(change)
 
     bench.cluster.state.events.attach(Changes())
     reject_join(group)
-    [change] = seen
+    [change] = changes
     assert (change.group_id, change.state) == (group.id, "Dead")
     assert [cause.kind for cause in change.causes] == [CauseKind.FORGOTTEN]
     assert str(change.causes[0]) == (

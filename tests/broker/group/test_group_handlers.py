@@ -34,10 +34,10 @@ DELAY_MS = 3_000
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster(config={"group.initial.rebalance.delay.ms": str(DELAY_MS)})
-    made.topic("t", 2)
-    made.state.controller.ensure_internal("__consumer_offsets")
-    return made
+    virtual_cluster = VirtualCluster(config={"group.initial.rebalance.delay.ms": str(DELAY_MS)})
+    virtual_cluster.topic("t", 2)
+    virtual_cluster.state.controller.ensure_internal("__consumer_offsets")
+    return virtual_cluster
 
 
 def join(group: str = "g", member_id: str = "", instance: str | None = None, **more: Any) -> JoinGroupRequest:
@@ -128,8 +128,8 @@ def test_sync_of_group_leader_completes_parked_syncs_despite_a_disconnected_memb
     clients[2].send(sync(gone, 3), 3)
     clients[2].connection.close()
     assert len(clients[1].answers) == 1
-    given = {leader: b"1", follower: b"2", gone: b"3"}
-    assert clients[0].ask(sync(leader, 3, **given), 3).assignment == b"1"
+    assignments = {leader: b"1", follower: b"2", gone: b"3"}
+    assert clients[0].ask(sync(leader, 3, **assignments), 3).assignment == b"1"
     assert clients[1].latest.assignment == b"2" and len(clients[2].answers) == 1
 
 
@@ -256,12 +256,12 @@ def test_list_groups_returns_group_states_since_v4_and_group_types_since_v5(
     assert (listed.group_id, listed.protocol_type) == ("g", "consumer")
     assert listed.group_state == ("Stable" if version >= 4 else "")
     assert listed.group_type == ("classic" if version >= 5 else "")
-    known, missing = client.ask(DescribeGroupsRequest(["g", "nobody"], version >= 3), version).groups
-    assert (known.error_code, known.group_state, known.protocol_data) == (0, "Stable", "range")
-    (member,) = known.members
+    existing, missing = client.ask(DescribeGroupsRequest(["g", "nobody"], version >= 3), version).groups
+    assert (existing.error_code, existing.group_state, existing.protocol_data) == (0, "Stable", "range")
+    (member,) = existing.members
     assert (member.member_id, member.client_id, member.client_host) == (member_id, "me", "/10.0.0.7")
     assert (member.member_metadata, member.member_assignment) == (b"mine", b"all")
-    assert known.authorized_operations == (328 if version >= 3 else -(2**31))
+    assert existing.authorized_operations == (328 if version >= 3 else -(2**31))
     assert (missing.error_code, missing.group_state) == (0, "Dead")
 
 
@@ -290,10 +290,10 @@ def test_every_find_coordinator_version_creates_the_consumer_offsets_topic(versi
         return [(c.error_code, c.node_id, c.host, c.port) for c in coordinators]
 
     assert "__consumer_offsets" not in cluster.state.controller.image.topics
-    known = [(0, 0, "broker0", 9092)] * (2 if many else 1)
-    assert ask() == ([(NOT_AVAILABLE, -1, "", -1)] * (2 if many else 1) if profile == "kafka" else known)
+    expected = [(0, 0, "broker0", 9092)] * (2 if many else 1)
+    assert ask() == ([(NOT_AVAILABLE, -1, "", -1)] * (2 if many else 1) if profile == "kafka" else expected)
     assert "__consumer_offsets" in cluster.state.controller.image.topics
-    assert ask() == known
+    assert ask() == expected
 
 
 @pytest.mark.rule("M-8")

@@ -44,8 +44,8 @@ class GroupMachine(RuleBasedStateMachine):
         if result.error_code == 0 and result.members:
             assert result.leader_id == result.member_id
             assert result.member_id in {m.member_id for m in result.members}
-            known = self.leaders.setdefault(result.generation_id, result.member_id)
-            assert known == result.member_id, "two leaders"
+            first_leader = self.leaders.setdefault(result.generation_id, result.member_id)
+            assert first_leader == result.member_id, "two leaders"
         if result.error_code == 0:
             assert result.generation_id >= self.generation, "the generation decreased"
             self.generation = result.generation_id

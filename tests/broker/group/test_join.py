@@ -85,11 +85,11 @@ def test_KIP394_first_join_gets_a_member_id_and_must_be_repeated_with_that_id(be
 
 @pytest.mark.rule("GC-19")
 def test_KIP394_assigned_member_id_expires_after_its_session_timeout_without_a_join(bench: Bench) -> None:
-    given = bench.join(require_id=True, session_ms=6000).answer.member_id
+    expired_id = bench.join(require_id=True, session_ms=6000).answer.member_id
     bench.advance(5999)
     in_time = bench.join(require_id=True, session_ms=6000).answer.member_id
     bench.advance(1)
-    assert bench.join(given).answer.error_code == UNKNOWN_MEMBER
+    assert bench.join(expired_id).answer.error_code == UNKNOWN_MEMBER
     bench.advance(5998)
     assert bench.join(in_time) == []
 

@@ -140,8 +140,8 @@ def test_classic_member_that_switches_to_kip_848_is_not_removed_at_rebalance_tim
     group.join("A")
     joined = join(group, session_ms=60_000)
     assert group.client.ask(SyncGroupRequest("g", joined.generation_id, joined.member_id), 2).error_code == 0
-    kept = group.seen(group.beat("A", 1))[1]
-    assert group.beat("A", 1, sorted(kept or ())).member_epoch == 2
+    assigned = group.seen(group.beat("A", 1))[1]
+    assert group.beat("A", 1, sorted(assigned or ())).member_epoch == 2
     assert group.client.ask(HeartbeatRequest("g", 2, joined.member_id), 2).error_code == REBALANCE
     assert group.join(joined.member_id).error_code == 0
     group.cluster.advance(20_000)  # the rebalance timeout, within which a classic member must join
@@ -176,8 +176,8 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
 
     with monkeypatch.context() as patched:
         patched.setattr(log, "append", refuse)
-        left = group.client.ask(LeaveGroupRequest("g", members=[MemberIdentity(joined.member_id)]), 3)
-    assert (left.error_code, left.members) == (NOT_COORDINATOR, [])
+        response = group.client.ask(LeaveGroupRequest("g", members=[MemberIdentity(joined.member_id)]), 3)
+    assert (response.error_code, response.members) == (NOT_COORDINATOR, [])
     assert set(members(group)) == {"A", joined.member_id}
 
 
@@ -264,8 +264,8 @@ def test_upgraded_classic_group_assigns_each_partition_to_exactly_one_member() -
         client.send(join_request(), 3)
     group.cluster.advance(5_000)
     leader = next(client for client in clients if client.latest.leader == client.latest.member_id)
-    given = [SyncGroupRequestAssignment(client.latest.member_id, assignment(-1, *ALL, 99)) for client in clients]
-    assert leader.ask(SyncGroupRequest("g", 1, leader.latest.member_id, assignments=given), 2).error_code == 0
+    assignments = [SyncGroupRequestAssignment(client.latest.member_id, assignment(-1, *ALL, 99)) for client in clients]
+    assert leader.ask(SyncGroupRequest("g", 1, leader.latest.member_id, assignments=assignments), 2).error_code == 0
     assert group.join("A").error_code == 0
     owners = sorted(index for indexes in group.targets().values() for index in indexes)
     assert owners == sorted(ALL)

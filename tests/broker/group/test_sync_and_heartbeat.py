@@ -224,9 +224,9 @@ def test_member_that_leaves_gets_errors_for_its_parked_join_and_sync(bench: Benc
 
 
 def test_leave_group_rejects_an_empty_group_id_and_unknown_members(bench: Bench) -> None:
-    left: list[LeaveResult] = []
-    bench.coordinator.leave("", [LeavingMember("m")], 0, lambda result, at_ms: left.append(result))
-    assert [result.error_code for result in left] == [INVALID_GROUP]
+    results: list[LeaveResult] = []
+    bench.coordinator.leave("", [LeavingMember("m")], 0, lambda result, at_ms: results.append(result))
+    assert [result.error_code for result in results] == [INVALID_GROUP]
     assert bench.leave(LeavingMember("m"), LeavingMember("", "i")) == [UNKNOWN_MEMBER] * 2
     (member,) = bench.stable(1)
     assert bench.leave(LeavingMember("m"), LeavingMember("", "i"), LeavingMember("", None)) == [UNKNOWN_MEMBER] * 3

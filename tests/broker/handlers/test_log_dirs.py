@@ -22,12 +22,12 @@ from tests.support.wire import batch_of_bytes
 @pytest.fixture
 def cluster() -> VirtualCluster:
     """Return a cluster with t-0 and t-1 on brokers 0 and 1 and 1000 bytes in t-0; broker 2 has no replica."""
-    made = VirtualCluster(3, {"log.dirs": "/data/a, /data/b"})
-    controller = made.state.controller
+    virtual_cluster = VirtualCluster(3, {"log.dirs": "/data/a, /data/b"})
+    controller = virtual_cluster.state.controller
     controller.put_topic(controller.plan_topic("t", assignment={0: [0, 1], 1: [0, 1]}))
-    made.run()
-    fill(made, "t", batch_of_bytes(1000))
-    return made
+    virtual_cluster.run()
+    fill(virtual_cluster, "t", batch_of_bytes(1000))
+    return virtual_cluster
 
 
 def described(cluster: VirtualCluster, broker_id: int, requested: dict[str, list[int]] | None) -> dict[str, list[int]]:
@@ -95,15 +95,15 @@ def test_alter_replica_log_dirs_accepts_only_the_current_directory_of_the_replic
 @pytest.fixture
 def small_segments() -> VirtualCluster:
     """Return a cluster with t-0 on brokers 0 and 1 and four batches of 300 bytes in it, two in each segment."""
-    made = VirtualCluster(2, {"log.dirs": "/data/a"})
-    controller = made.state.controller
+    virtual_cluster = VirtualCluster(2, {"log.dirs": "/data/a"})
+    controller = virtual_cluster.state.controller
     controller.put_topic(
         controller.plan_topic("t", assignment={0: [0, 1]}, configs={"segment.bytes": "700", "retention.ms": "-1"})
     )
-    made.run()
+    virtual_cluster.run()
     for _ in range(4):
-        fill(made, "t", batch_of_bytes(300))
-    return made
+        fill(virtual_cluster, "t", batch_of_bytes(300))
+    return virtual_cluster
 
 
 @pytest.mark.rule("AD-41")

@@ -20,9 +20,9 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster()
-    made.topic("t", 2)
-    return made
+    virtual_cluster = VirtualCluster()
+    virtual_cluster.topic("t", 2)
+    return virtual_cluster
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def end(cluster: VirtualCluster) -> int:
 
 def numbered(first: int, count: int = 1, *, producer: int = 7, epoch: int = 0) -> bytes:
     """Return a batch of an idempotent producer with sequences from `first` on."""
-    made = [NewRecord(b"x", None, 1_700_000_000_000)] * count
-    return build_batch(made, producer_id=producer, producer_epoch=epoch, base_sequence=first)
+    new_records = [NewRecord(b"x", None, 1_700_000_000_000)] * count
+    return build_batch(new_records, producer_id=producer, producer_epoch=epoch, base_sequence=first)
 
 
 # ---- the response ----------------------------------------------------------------------------------------------------------------
@@ -178,8 +178,8 @@ def test_produce_response_waits_for_the_slowest_partition_even_if_another_has_fa
     client.send(request, LATEST)
     cluster.advance(1000)
     assert answered_at(client, begun) == [400]
-    seen = {t.name: (p.error_code, p.base_offset) for t in client.latest.responses for p in t.partition_responses}
-    assert seen == {"quick": (0, 0), "slow": (7, 0), "missing": (3, -1)}
+    results = {t.name: (p.error_code, p.base_offset) for t in client.latest.responses for p in t.partition_responses}
+    assert results == {"quick": (0, 0), "slow": (7, 0), "missing": (3, -1)}
     assert replica(cluster, 0, "slow").log.log_end_offset == 1
 
 

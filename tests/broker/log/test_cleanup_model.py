@@ -116,21 +116,21 @@ class Cleanup(RuleBasedStateMachine):
             self.store.close()
             assert self.store.budget.used_bytes == 0
 
-    @rule(made=pairs, later_ms=st.integers(0, 40), producer=st.sampled_from([-1, 7]))
-    def append(self, made: list[tuple[bytes | None, bytes | None]], later_ms: int, producer: int) -> None:
+    @rule(key_values=pairs, later_ms=st.integers(0, 40), producer=st.sampled_from([-1, 7]))
+    def append(self, key_values: list[tuple[bytes | None, bytes | None]], later_ms: int, producer: int) -> None:
         self.now_ms += later_ms
         log, model = self.logs[0], self.models[0]
-        new = [NewRecord(value, key, self.now_ms) for key, value in made]
-        known = log.producers.producers.get(producer)
-        sequence = -1 if producer < 0 else (known.batches[-1].last_sequence + 1 if known else 0)
+        new = [NewRecord(value, key, self.now_ms) for key, value in key_values]
+        producer_state = log.producers.producers.get(producer)
+        sequence = -1 if producer < 0 else (producer_state.batches[-1].last_sequence + 1 if producer_state else 0)
         data = bytearray(
             build_batch(new, producer_id=producer, producer_epoch=0 if producer >= 0 else -1, base_sequence=sequence)
         )
         base = log.append(memoryview(data), read_header(data), 0, self.now_ms).base_offset
         assert base == model.end
-        left = [Record(base + i, self.now_ms, key, value, ()) for i, (key, value) in enumerate(made)]
-        model.end = base + len(made)
-        model.batches.append(Written(base, model.end - 1, left, None, producer))
+        model_records = [Record(base + i, self.now_ms, key, value, ()) for i, (key, value) in enumerate(key_values)]
+        model.end = base + len(key_values)
+        model.batches.append(Written(base, model.end - 1, model_records, None, producer))
 
     @rule()
     def replicate(self) -> None:
@@ -238,7 +238,7 @@ class Cleanup(RuleBasedStateMachine):
             assert [(h.base_offset, h.last_offset, h.delete_horizon_ms) for h, _ in held_batches] == [
                 (batch.base, batch.last, batch.horizon_ms if batch.left else None) for batch in model.batches
             ]
-            assert [left for _, left in held_batches] == [batch.left for batch in model.batches]
+            assert [log_records for _, log_records in held_batches] == [batch.left for batch in model.batches]
             edges = [(s.first_offset, s.end_offset) for s in log.runs.segments()]
             assert [end for _, end in edges[:-1]] == [first for first, _ in edges[1:]]
 

@@ -63,20 +63,20 @@ def test_entries_of_the_leader_epoch_cache_stay_in_increasing_order() -> None:
 
 @pytest.mark.rule("E-4")
 @pytest.mark.parametrize(
-    ("end", "left"),
+    ("end", "remaining"),
     [(12, [(2, 6), (3, 8), (4, 11)]), (11, [(2, 6), (3, 8)]), (9, [(2, 6), (3, 8)]), (8, [(2, 6)]), (6, []), (1, [])],
 )
 def test_truncation_removes_leader_epochs_that_start_at_or_after_the_new_end_offset(
-    end: int, left: list[tuple[int, int]]
+    end: int, remaining: list[tuple[int, int]]
 ) -> None:
     epochs = cache({2: 6, 3: 8, 4: 11})
     epochs.truncate_from_end(end)
-    assert epochs.entries() == left and epochs.latest == (left[-1][0] if left else -1)
+    assert epochs.entries() == remaining and epochs.latest == (remaining[-1][0] if remaining else -1)
 
 
 @pytest.mark.rule("E-4")
 @pytest.mark.parametrize(
-    ("start", "left"),
+    ("start", "remaining"),
     [
         (5, [(2, 6), (3, 8), (4, 11)]),
         (6, [(2, 6), (3, 8), (4, 11)]),
@@ -88,11 +88,11 @@ def test_truncation_removes_leader_epochs_that_start_at_or_after_the_new_end_off
     ],
 )
 def test_raising_the_log_start_within_a_leader_epoch_moves_the_start_of_that_epoch(
-    start: int, left: list[tuple[int, int]]
+    start: int, remaining: list[tuple[int, int]]
 ) -> None:
     epochs = cache({2: 6, 3: 8, 4: 11})
     epochs.truncate_from_start(start)
-    assert epochs.entries() == left and epochs.latest == 4
+    assert epochs.entries() == remaining and epochs.latest == 4
 
 
 def test_leader_epoch_cache_returns_the_leader_epoch_in_which_an_offset_was_written() -> None:

@@ -124,8 +124,8 @@ class ReplicasOfAPartition(RuleBasedStateMachine):
             return
         expected: list[Written] = []
         for model_batch in ahead:
-            taken = sum(len(b.data) for b in expected)
-            if taken + len(model_batch.data) > limit and not (at_least_one and not expected):
+            expected_bytes = sum(len(b.data) for b in expected)
+            if expected_bytes + len(model_batch.data) > limit and not (at_least_one and not expected):
                 break
             expected.append(model_batch)
         before = self.store.end_position
@@ -141,9 +141,9 @@ class ReplicasOfAPartition(RuleBasedStateMachine):
     @staticmethod
     def agreed_end(model: Model, other: Model) -> int:
         """Return the offset up to which the first log holds no batch that the other log lacks."""
-        known = {id(b) for b in other.batches}
+        other_batches = {id(b) for b in other.batches}
         for written in model.batches:
-            if id(written) not in known and written.last >= other.start:
+            if id(written) not in other_batches and written.last >= other.start:
                 return written.base
         return model.end
 
@@ -192,9 +192,9 @@ class ReplicasOfAPartition(RuleBasedStateMachine):
         if len(data) < min(limit, len(whole)):  # a segment or a run ended: at a batch
             boundaries = {sum(len(b.data) for b in visible[:i]) for i in range(1, len(visible))}
             assert len(data) in boundaries
-        for got in (len(data), len(data) - 1):
-            ends = [b.last + 1 for i, b in enumerate(visible, 1) if sum(len(c.data) for c in visible[:i]) <= got]
-            assert log.offset_behind(offset, got) == (ends[-1] if ends else offset)
+        for read_bytes in (len(data), len(data) - 1):
+            ends = [b.last + 1 for i, b in enumerate(visible, 1) if sum(len(c.data) for c in visible[:i]) <= read_bytes]
+            assert log.offset_behind(offset, read_bytes) == (ends[-1] if ends else offset)
         if keep:
             self.leases.append((part, data))
 

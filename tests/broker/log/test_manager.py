@@ -50,8 +50,8 @@ def test_expired_segments_are_deleted_at_the_next_retention_check() -> None:
 @pytest.mark.rule("N-15")
 def test_first_retention_check_is_log_initial_task_delay_ms_after_the_start() -> None:
     for delay, deleted_ms in ((None, 1_000), (10_000, 10_000)):
-        given = {} if delay is None else {"log.initial.task.delay.ms": delay}
-        cluster = VirtualCluster(config={"log.retention.check.interval.ms": 500, **given})
+        delay_settings = {} if delay is None else {"log.initial.task.delay.ms": delay}
+        cluster = VirtualCluster(config={"log.retention.check.interval.ms": 500, **delay_settings})
         started_ms = cluster.now_ms
         cluster.topic("t", retention_ms="500")
         fill(cluster, "t", timed(cluster))
@@ -169,13 +169,13 @@ def test_compaction_of_unknown_topics_and_topics_without_compact_policy_is_rejec
 def test_idle_producer_ids_expire_after_producer_id_expiration_ms() -> None:
     cluster = VirtualCluster(config={"producer.id.expiration.ms": str(HOUR_MS)})
     cluster.topic("t")
-    made = batch(b"v", timestamp=cluster.now_ms, producer_id=5, producer_epoch=0, base_sequence=3)
-    fill(cluster, "t", made)
-    known = replica(cluster, 0).log.producers.producers
+    producer_batch = batch(b"v", timestamp=cluster.now_ms, producer_id=5, producer_epoch=0, base_sequence=3)
+    fill(cluster, "t", producer_batch)
+    producers = replica(cluster, 0).log.producers.producers
     cluster.advance(HOUR_MS - 1)
-    assert 5 in known
+    assert 5 in producers
     cluster.advance(1)
-    assert 5 not in known
+    assert 5 not in producers
 
 
 def test_segment_rolls_before_segment_ms_has_passed_if_segment_jitter_ms_is_set() -> None:
@@ -196,7 +196,7 @@ def test_segment_whose_first_batch_has_no_timestamp_rolls_by_broker_time() -> No
 
 
 @pytest.mark.parametrize(
-    ("given", "retention_ms"),
+    ("retention_settings", "retention_ms"),
     [
         ({}, 7 * 24 * HOUR_MS),
         ({"log.retention.hours": 2}, 2 * HOUR_MS),
@@ -206,8 +206,8 @@ def test_segment_whose_first_batch_has_no_timestamp_rolls_by_broker_time() -> No
     ],
 )
 def test_log_retention_ms_overrides_log_retention_minutes_which_overrides_hours(
-    given: dict[str, object], retention_ms: int
+    retention_settings: dict[str, object], retention_ms: int
 ) -> None:
-    config = ClusterConfig(given)
+    config = ClusterConfig(retention_settings)
     assert config.topic_value(0, {}, "retention.ms") == retention_ms
     assert config.topic_value(0, {"retention.ms": "9"}, "retention.ms") == 9

@@ -39,10 +39,10 @@ def read(log: ReplicaLog, offset: int, limit: int = ALL, bound: int = ALL, at_le
 def three_batches(events: Events | None = None) -> tuple[ReplicaLog, list[int]]:
     """Return a log with three batches of offsets 0-2, 3-4 and 5-9, and the sizes of the batches."""
     log = ReplicaLog(Store(MemoryBudget(1 << 30)), None, events)
-    made = [batch(3, 10), batch(2, 200), batch(5, 50)]
-    for made_batch in made:
-        append(log, made_batch)
-    return log, [len(made_batch) for made_batch in made]
+    batches = [batch(3, 10), batch(2, 200), batch(5, 50)]
+    for data in batches:
+        append(log, data)
+    return log, [len(data) for data in batches]
 
 
 @pytest.mark.rule("P-12")
@@ -50,8 +50,10 @@ def test_append_sets_offsets_and_leader_epoch_without_invalidating_batch_checksu
     log = new_log()
     assert [append(log, batch(count), epoch=7) for count in (3, 1, 4)] == [0, 3, 4]
     assert log.log_end_offset == 8
-    seen = [(header.base_offset, header.last_offset, header.partition_leader_epoch) for _, header in log.batches(0)]
-    assert seen == [(0, 2, 7), (3, 3, 7), (4, 7, 7)]
+    header_fields = [
+        (header.base_offset, header.last_offset, header.partition_leader_epoch) for _, header in log.batches(0)
+    ]
+    assert header_fields == [(0, 2, 7), (3, 3, 7), (4, 7, 7)]
     assert all(check_crc(log.store.read(position, header.size)) for position, header in log.batches(0))
     assert log.epochs.entries() == [(7, 0)]
 
@@ -265,13 +267,13 @@ def test_log_returns_latest_shared_epoch_and_its_end_offset_to_diverged_follower
 def test_truncation_removes_whole_batches_and_the_next_append_reuses_their_offsets() -> None:
     log, sizes = three_batches()
     log.high_watermark = 9
-    kept = log.read_all()[: sizes[0] + sizes[1]]
+    remaining = log.read_all()[: sizes[0] + sizes[1]]
     log.truncate_to(8)  # inside the third batch
-    assert (log.log_end_offset, log.high_watermark, log.read_all()) == (5, 5, kept)
+    assert (log.log_end_offset, log.high_watermark, log.read_all()) == (5, 5, remaining)
     assert append(log, batch(2, 5), epoch=1) == 5
-    assert log.read_all()[: len(kept)] == kept
+    assert log.read_all()[: len(remaining)] == remaining
     assert log.epochs.entries() == [(0, 0), (1, 5)]
-    assert read(log, 0) == kept  # a read ends with its run
+    assert read(log, 0) == remaining  # a read ends with its run
     log.truncate_to(5)
     assert log.epochs.entries() == [(0, 0)]
     log.truncate_to(0)
@@ -284,8 +286,8 @@ def test_observers_get_an_event_for_each_truncation_and_each_raised_log_start() 
     truncations: list[object] = []
 
     class Moves(Observer):
-        def log_truncated(self, broker_id: int, topic: str, index: int, *what: Any) -> None:
-            truncations.append(what[:3])
+        def log_truncated(self, broker_id: int, topic: str, index: int, *details: Any) -> None:
+            truncations.append(details[:3])
 
         def offsets_moved(self, broker_id: int, topic: str, index: int, log: ReplicaLog, now_ms: int) -> None:
             truncations.append((log.high_watermark, log.log_start_offset))

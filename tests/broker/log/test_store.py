@@ -303,8 +303,8 @@ def test_6_large_partitions_use_at_most_3_files_if_the_open_file_limit_is_3() ->
 
 def test_space_in_a_shared_file_is_reused_only_after_its_old_bytes_have_been_sent() -> None:
     budget = MemoryBudget(0)
-    kept, store = Store(budget), Store(budget)
-    kept.append(b"k" * 100)
+    open_store, store = Store(budget), Store(budget)
+    open_store.append(b"k" * 100)
     store.append(b"a" * 100)
     being_sent = store.region(0, 100)
     store.close()

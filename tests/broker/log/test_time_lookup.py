@@ -100,12 +100,12 @@ def test_timestamp_lookups_return_the_same_offsets_as_a_linear_search(
 ) -> None:
     log = log_of(*(batch(1, size, timestamps=[t]) for t in timestamps), segment_bytes=segment_bytes)
     log.raise_log_start(min(start, len(timestamps)))
-    left = [(t, offset) for offset, t in enumerate(timestamps) if offset >= log.log_start_offset]
+    remaining = [(t, offset) for offset, t in enumerate(timestamps) if offset >= log.log_start_offset]
     first_record = log.offset_for_timestamp(timestamp, ALL)
-    assert (first_record[:2] if first_record else None) == next(((t, o) for t, o in left if t >= timestamp), None)
+    assert (first_record[:2] if first_record else None) == next(((t, o) for t, o in remaining if t >= timestamp), None)
     latest = log.offset_of_max_timestamp(ALL)
     assert (latest[:2] if latest else None) == max(
-        left, key=lambda candidate: (candidate[0], -candidate[1]), default=None
+        remaining, key=lambda candidate: (candidate[0], -candidate[1]), default=None
     )
 
 

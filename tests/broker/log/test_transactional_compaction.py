@@ -51,13 +51,13 @@ class Compacted:
     def clean(self, now_ms: int = NOW_MS) -> list[tuple[int, bytes | str]]:
         """Compact the log, and return (offset, key) of each record left; "marker" for a marker, "empty" for a batch without records."""
         clean(self.log, LIMITS, now_ms, {})
-        left: list[tuple[int, bytes | str]] = []
+        remaining: list[tuple[int, bytes | str]] = []
         for position, header in self.log.batches(0):
             listed = list(records(self.log.store.read(position, header.size)))
             if not listed:
-                left.append((header.base_offset, "empty"))
-            left += [(r.offset, "marker" if header.is_control else r.key or b"") for r in listed]
-        return left
+                remaining.append((header.base_offset, "empty"))
+            remaining += [(r.offset, "marker" if header.is_control else r.key or b"") for r in listed]
+        return remaining
 
 
 def test_compaction_removes_aborted_records_and_keeps_older_committed_records() -> None:
@@ -131,8 +131,8 @@ def test_transaction_stays_open_on_a_follower_if_compaction_removed_its_end_mark
     leader.write(b"a", None)
     leader.write(b"z", None)
     for now_ms in (NOW_MS, NOW_MS, NOW_MS + RETENTION_MS):
-        left = leader.clean(now_ms)
-    assert left == [(2, "empty"), (3, "marker"), (4, b"a"), (5, b"z")]
+        remaining = leader.clean(now_ms)
+    assert remaining == [(2, "empty"), (3, "marker"), (4, b"a"), (5, b"z")]
     follower.replicate_from(leader.log, 1 << 30, end_offset=3)
     follower.commit(3)
     assert (leader.log.last_stable_offset, follower.last_stable_offset) == (6, 0)
@@ -184,9 +184,9 @@ def test_random_compactions_never_remove_the_last_committed_record_of_a_key() ->
             else:
                 now_ms += chance.choice([0, 400, RETENTION_MS + 1])
                 log.clean(now_ms)
-            got = read_committed(log.log)
+            committed = read_committed(log.log)
             stable = {key: offset for key, offset in expected.items() if offset < log.log.last_stable_offset}
-            assert {key: got.get(key) for key in stable} == stable, f"seed {seed}"
+            assert {key: committed.get(key) for key in stable} == stable, f"seed {seed}"
 
 
 def test_compaction_forgets_an_aborted_transaction_when_its_last_batch_is_removed() -> None:

@@ -49,10 +49,10 @@ def test_replicas_are_distinct_and_leader_counts_of_brokers_differ_by_at_most_1(
 ) -> None:
     by_id = dict(enumerate(racks))
     rf = data.draw(st.integers(1, len(racks)))
-    made = assign(partitions, rf, by_id)
+    assignment = assign(partitions, rf, by_id)
     sizes = Counter(racks)
-    leaders = Counter(replicas[0] for replicas in made)
-    for replicas in made:
+    leaders = Counter(replicas[0] for replicas in assignment)
+    for replicas in assignment:
         assert len(set(replicas)) == len(replicas) == rf
         used = Counter(by_id[r] for r in replicas)
         for rack, size in sizes.items():

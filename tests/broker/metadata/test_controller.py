@@ -32,9 +32,9 @@ class Bench:
         self.images.append((old, new, tuple(changed)))
 
     def topic(self, name: str = "t", *assignment: Sequence[int], **configs: str) -> None:
-        given = dict(enumerate(assignment)) or {0: [0, 1, 2]}
+        replicas_by_index = dict(enumerate(assignment)) or {0: [0, 1, 2]}
         named = {key.replace("_", "."): value for key, value in configs.items()}
-        self.controller.put_topic(self.controller.plan_topic(name, assignment=given, configs=named))
+        self.controller.put_topic(self.controller.plan_topic(name, assignment=replicas_by_index, configs=named))
 
     def state(self, topic: str = "t", index: int = 0) -> PartitionState:
         partition_state = self.controller.image.partition(topic, index)
@@ -168,14 +168,14 @@ def test_valid_topic_settings_replace_all_previous_settings_of_the_topic() -> No
 
 def test_consumer_offsets_topic_is_created_only_once_with_the_configured_partitions() -> None:
     bench = Bench(offsets_topic_num_partitions="6", offsets_topic_replication_factor="2")
-    made = bench.controller.ensure_internal("__consumer_offsets")
-    assert (len(made.partitions), made.replication_factor, made.internal) == (6, 2, True)
-    assert made.configs == {
+    offsets_topic = bench.controller.ensure_internal("__consumer_offsets")
+    assert (len(offsets_topic.partitions), offsets_topic.replication_factor, offsets_topic.internal) == (6, 2, True)
+    assert offsets_topic.configs == {
         "cleanup.policy": "compact",
         "compression.type": "producer",
         "segment.bytes": "104857600",
     }
-    assert bench.controller.ensure_internal("__consumer_offsets") is made
+    assert bench.controller.ensure_internal("__consumer_offsets") is offsets_topic
     few = Bench(1)
     with pytest.raises(KafkaError, match="needs 3 brokers"):
         few.controller.ensure_internal("__consumer_offsets")

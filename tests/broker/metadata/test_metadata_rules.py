@@ -28,9 +28,9 @@ from kafkaproto.releases import versions
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster(3, {f"{i}.broker.rack": rack for i, rack in enumerate("abc")})
-    made.topic("t", 2, 3)
-    return made
+    virtual_cluster = VirtualCluster(3, {f"{i}.broker.rack": rack for i, rack in enumerate("abc")})
+    virtual_cluster.topic("t", 2, 3)
+    return virtual_cluster
 
 
 def named(*names: str | None, auto: bool = False) -> MetadataRequest:
@@ -41,8 +41,8 @@ def named(*names: str | None, auto: bool = False) -> MetadataRequest:
 def test_metadata_request_for_a_missing_topic_gets_an_error_but_creates_the_topic(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert [t.error_code for t in client.ask(named("new", auto=True), 9).topics] == [3]
-    [made] = client.ask(named("new", auto=True), 9).topics
-    assert (made.error_code, len(made.partitions), len(made.partitions[0].replica_nodes)) == (0, 1, 1)
+    [created] = client.ask(named("new", auto=True), 9).topics
+    assert (created.error_code, len(created.partitions), len(created.partitions[0].replica_nodes)) == (0, 1, 1)
 
 
 @pytest.mark.rule("M-3")

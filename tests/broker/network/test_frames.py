@@ -72,17 +72,17 @@ def test_frame_reader_returns_the_same_frames_however_the_stream_is_split(
     payloads: list[bytes], cuts: list[int]
 ) -> None:
     stream = framed(*payloads)
-    made = reader()
+    frame_reader = reader()
     frames: list[bytes] = []
     position = turn = 0
     while position < len(stream):
         step = cuts[turn % len(cuts)]
         turn += 1
-        frames += made.give(stream[position : position + step])
+        frames += frame_reader.give(stream[position : position + step])
         position += step
-        assert made.owned_bytes <= max(bound(made.waiting_bytes), KEPT_BUFFER_BYTES + SURPLUS_BYTES)
+        assert frame_reader.owned_bytes <= max(bound(frame_reader.waiting_bytes), KEPT_BUFFER_BYTES + SURPLUS_BYTES)
     assert frames == payloads
-    assert made.waiting_bytes == made.owned_bytes == 0
+    assert frame_reader.waiting_bytes == frame_reader.owned_bytes == 0
 
 
 @pytest.mark.rule("W-8")
@@ -97,14 +97,14 @@ def test_frame_readers_that_share_a_buffer_pool_do_not_mix_their_bytes(
 ) -> None:
     pool = BufferPool(64)
     readers = [reader(pool) for _ in streams]
-    left = [framed(*payloads) for payloads in streams]
-    got: list[list[bytes]] = [[] for _ in streams]
+    remaining = [framed(*payloads) for payloads in streams]
+    received: list[list[bytes]] = [[] for _ in streams]
     turns = [*order, *(i for i in range(len(streams)) for _ in range(2000 // step))]
     for turn in turns:
         i = turn % len(streams)
-        got[i] += readers[i].give(left[i][:step])
-        left[i] = left[i][step:]
-    assert got == streams
+        received[i] += readers[i].give(remaining[i][:step])
+        remaining[i] = remaining[i][step:]
+    assert received == streams
 
 
 def test_frame_reader_returns_empty_frames_before_and_after_a_frame_with_bytes() -> None:
@@ -114,11 +114,11 @@ def test_frame_reader_returns_empty_frames_before_and_after_a_frame_with_bytes()
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("announced", [-1, -(2**31), 1001, 2**31 - 1])
 def test_invalid_frame_length_raises_as_soon_as_the_length_is_received(announced: int) -> None:
-    made = reader(limit=1000)
-    assert made.give(length(announced)[:3]) == []
-    assert not made.has_frame()
+    frame_reader = reader(limit=1000)
+    assert frame_reader.give(length(announced)[:3]) == []
+    assert not frame_reader.has_frame()
     with pytest.raises(FrameError, match=f"a frame of {announced} bytes was announced; 0 to 1000 are allowed"):
-        made.give(length(announced)[3:])
+        frame_reader.give(length(announced)[3:])
 
 
 @pytest.mark.rule("W-1")
@@ -128,84 +128,84 @@ def test_frame_of_exactly_the_maximum_length_is_accepted() -> None:
 
 @pytest.mark.rule("W-9")
 def test_frame_reader_reports_a_complete_frame_without_consuming_the_frame() -> None:
-    made = reader()
+    frame_reader = reader()
     data = framed(b"first", b"second")
-    buffer = made.get_buffer()
+    buffer = frame_reader.get_buffer()
     buffer[: len(data)] = data
-    made.received(len(data) - 1)
-    first = made.next_frame()
+    frame_reader.received(len(data) - 1)
+    first = frame_reader.next_frame()
     assert first is not None and bytes(first) == b"first"
-    assert not made.has_frame()
-    made.keep_rest()
-    made.get_buffer()[:1] = data[-1:]
-    made.received(1)
-    assert made.has_frame()
-    second = made.next_frame()
+    assert not frame_reader.has_frame()
+    frame_reader.keep_rest()
+    frame_reader.get_buffer()[:1] = data[-1:]
+    frame_reader.received(1)
+    assert frame_reader.has_frame()
+    second = frame_reader.next_frame()
     assert second is not None and bytes(second) == b"second"
 
 
 @pytest.mark.rule("W-1")
 def test_frame_reader_raises_when_a_frame_length_exceeds_the_limit() -> None:
-    made = reader(limit=10)
-    buffer = made.get_buffer()
+    frame_reader = reader(limit=10)
+    buffer = frame_reader.get_buffer()
     buffer[:4] = length(11)
-    made.received(4)
-    assert made.has_frame()
+    frame_reader.received(4)
+    assert frame_reader.has_frame()
     with pytest.raises(FrameError):
-        made.next_frame()
+        frame_reader.next_frame()
 
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("announced", [1 << 30, 100 << 20, 5_000_000])
 def test_frame_buffer_grows_with_received_bytes_not_with_the_announced_length(announced: int) -> None:
-    made = reader(BufferPool(), limit=1 << 30)
-    made.give(length(announced))
+    frame_reader = reader(BufferPool(), limit=1 << 30)
+    frame_reader.give(length(announced))
     received_bytes = LENGTH_BYTES
     while received_bytes < min(announced, 4_000_000):
-        assert made.owned_bytes <= bound(received_bytes)
-        made.give(bytes(100_000))
+        assert frame_reader.owned_bytes <= bound(received_bytes)
+        frame_reader.give(bytes(100_000))
         received_bytes += 100_000
-    assert made.waiting_bytes == received_bytes
-    made.release()
-    assert made.owned_bytes == 0
+    assert frame_reader.waiting_bytes == received_bytes
+    frame_reader.release()
+    assert frame_reader.owned_bytes == 0
 
 
 @pytest.mark.rule("W-1")
 def test_frame_buffer_grows_to_the_frame_size_when_half_of_the_frame_has_arrived() -> None:
-    made = reader(BufferPool(1024))
-    made.give(framed(bytes(3000))[:1500])
-    assert 3004 <= made.owned_bytes <= 3004 + 64
+    frame_reader = reader(BufferPool(1024))
+    frame_reader.give(framed(bytes(3000))[:1500])
+    assert 3004 <= frame_reader.owned_bytes <= 3004 + 64
 
 
 def test_frame_buffer_is_released_after_an_8_mb_frame_and_1_byte_of_the_next_frame() -> None:
     """After a frame of 8 MB and the first byte of the next frame, 8 MB are not kept for that byte."""
-    made = reader(BufferPool())
+    frame_reader = reader(BufferPool())
     data = framed(bytes(8_000_000)) + b"\x00"
-    assert len(made.give(data)) == 1
-    assert made.waiting_bytes == 1
-    assert made.owned_bytes <= bound(1)
-    assert made.give(framed(b"next")[1:]) == [b"next"]
+    assert len(frame_reader.give(data)) == 1
+    assert frame_reader.waiting_bytes == 1
+    assert frame_reader.owned_bytes <= bound(1)
+    assert frame_reader.give(framed(b"next")[1:]) == [b"next"]
 
 
 def test_frame_reader_reuses_one_buffer_for_a_stream_of_frames() -> None:
     """The start of the next frame stays in the current buffer, which does not grow again for each frame."""
-    made = reader(BufferPool())
+    frame_reader = reader(BufferPool())
     stream = framed(*[bytes(500_000)] * 5)
     sizes = set()
     frames = 0
     for position in range(0, len(stream), 70_001):
-        frames += len(made.give(stream[position : position + 70_001]))
-        sizes.add(made.owned_bytes)
+        frames += len(frame_reader.give(stream[position : position + 70_001]))
+        sizes.add(frame_reader.owned_bytes)
     assert frames == 5
     assert max(sizes) <= 2 * 500_000 + FIRST_BUFFER_BYTES + SURPLUS_BYTES
 
 
 def test_released_frame_reader_frees_the_memory_of_a_partial_frame() -> None:
-    made = reader()
-    made.give(framed(b"abc", b"def")[:-1])
-    made.release()
-    assert (made.waiting_bytes, made.owned_bytes, made.has_frame()) == (0, 0, False)
-    assert made.give(framed(b"anew")) == [b"anew"]
+    frame_reader = reader()
+    frame_reader.give(framed(b"abc", b"def")[:-1])
+    frame_reader.release()
+    assert (frame_reader.waiting_bytes, frame_reader.owned_bytes, frame_reader.has_frame()) == (0, 0, False)
+    assert frame_reader.give(framed(b"anew")) == [b"anew"]
 
 
 # ---- the pool -------------------------------------------------------------------------------------------------------------------------

@@ -50,9 +50,9 @@ def commit(group: str, topic: str, partition: int, offset: int) -> OffsetCommitR
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster(config={"message.max.bytes": "1000"}, detailed_journal=True)
-    made.topic("orders", 2)
-    return made
+    virtual_cluster = VirtualCluster(config={"message.max.bytes": "1000"}, detailed_journal=True)
+    virtual_cluster.topic("orders", 2)
+    return virtual_cluster
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ def test_journal_details_of_a_fetch_by_topic_id_contain_the_topic_name_if_known(
 ) -> None:
     topic_id = cluster.state.controller.image.topics["orders"].topic_id
     partition_fetch = FetchPartition(0, -1, 0, -1, -1, 1 << 20)
-    for known in (topic_id, bytes(15) + b"x"):
-        topics = [FetchTopic(topic_id=known, partitions=[partition_fetch])]
+    for requested_id in (topic_id, bytes(15) + b"x"):
+        topics = [FetchTopic(topic_id=requested_id, partitions=[partition_fetch])]
         client.ask(FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=topics), 13)
     of_known, of_unknown = cluster.state.journal.requests("Fetch")
     assert str(of_known.details) == "orders-0 offset 0"
@@ -126,10 +126,10 @@ def test_request_recorded_in_the_journal_is_formatted_as_one_line(
 ) -> None:
     cluster.advance(1500)
     client.ask(produce("orders", 1, value=bytes(2000)), 9)
-    [seen] = cluster.state.journal.requests("Produce")
-    size = f"{seen.request_bytes} bytes in, {seen.response_bytes} out"
+    [entry] = cluster.state.journal.requests("Produce")
+    size = f"{entry.request_bytes} bytes in, {entry.response_bytes} out"
     line = f"+1.500 s broker 0 connection 1 shop: Produce v9 orders-1 MESSAGE_TOO_LARGE (#1, {size})"
-    assert (str(seen), repr(seen), seen.errors) == (line, f"<RequestSeen {line}>", ("MESSAGE_TOO_LARGE",))
+    assert (str(entry), repr(entry), entry.errors) == (line, f"<RequestSeen {line}>", ("MESSAGE_TOO_LARGE",))
 
 
 def test_each_throttle_and_each_event_in_the_journal_is_formatted_as_a_single_line(

@@ -28,10 +28,10 @@ from tests.support.wire import batch, fetch, limit, metadata, produce, produce_o
 
 
 def virtual(brokers: int = 1, **options: Any) -> VirtualCluster:
-    made = VirtualCluster(brokers, journal_topic=DEFAULT_TOPIC, **options)
-    made.topic("t", 2, brokers)
-    made.advance(EVERY_MS)
-    return made
+    cluster = VirtualCluster(brokers, journal_topic=DEFAULT_TOPIC, **options)
+    cluster.topic("t", 2, brokers)
+    cluster.advance(EVERY_MS)
+    return cluster
 
 
 def published(cluster: VirtualCluster, kind: str | None = None) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ def test_journal_topic_gets_a_throttle_record_with_the_quota_and_the_throttle_ti
     client.ask(produce_of_bytes(client, "t", 105_000), 9)
     assert published(cluster, "throttle") == []
     cluster.advance(EVERY_MS)
-    [seen] = cluster.state.journal.throttles()
+    [throttle] = cluster.state.journal.throttles()
     assert published(cluster, "throttle") == [
         {
             "v": 1,
@@ -69,12 +69,12 @@ def test_journal_topic_gets_a_throttle_record_with_the_quota_and_the_throttle_ti
             "broker": 0,
             "client_id": "test",
             "api": "Produce",
-            "throttle_ms": seen.throttle_time_ms,
+            "throttle_ms": throttle.throttle_time_ms,
             "held": False,
             "quota": "Produce",
             "bound": 10_000.0,
             "value": 105_000,
-            "rate": seen.reason.rate,  # type: ignore[union-attr]
+            "rate": throttle.reason.rate,  # type: ignore[union-attr]
             "window_ms": 10_000,
             "entity": "client-id 'test'",
         }

@@ -70,9 +70,9 @@ def test_throttle_time_metric_of_a_single_throttle_disappears_after_one_minute()
     limit(cluster, producer_byte_rate=1000.0)
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 15_000), 9)
-    for wait_ms, seen in ((59_999, 5000.0), (1, None)):
+    for wait_ms, expected in ((59_999, 5000.0), (1, None)):
         cluster.advance(wait_ms)
-        assert value(cluster, "throttle-time", "Produce", user="", client_id="test") == seen
+        assert value(cluster, "throttle-time", "Produce", user="", client_id="test") == expected
 
 
 @pytest.mark.rule("Q-17")

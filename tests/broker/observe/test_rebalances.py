@@ -36,8 +36,14 @@ def group(request: pytest.FixtureRequest) -> Group:
 def history(cluster: VirtualCluster, group_id: str = "g") -> list[tuple[int, int | None, str, int | None, list[str]]]:
     """Return (epoch before, epoch after, last state, duration in ms, causes) of each rebalance of a group."""
     return [
-        (seen.from_epoch, seen.to_epoch, seen.state, seen.duration_ms, [str(cause) for cause in seen.causes])
-        for seen in cluster.state.rebalances.of_group(group_id)
+        (
+            rebalance.from_epoch,
+            rebalance.to_epoch,
+            rebalance.state,
+            rebalance.duration_ms,
+            [str(cause) for cause in rebalance.causes],
+        )
+        for rebalance in cluster.state.rebalances.of_group(group_id)
     ]
 
 
@@ -101,10 +107,15 @@ def test_rebalance_history_of_a_classic_group_shows_the_duration_of_each_rebalan
         (0, 1, "Stable", 0, [f"member {first.member_id} joined"]),
         (1, 2, "Stable", 42, [f"member {second_id} joined"]),
     ]
-    begun, seen = classic.cluster.state.rebalances.of_group("g")
-    assert (seen.at_ms - begun.at_ms, seen.elapsed_ms, seen.broker_id, seen.group_type) == (1000, 1000, 0, "classic")
-    assert seen.members == (first.member_id, second_id)
-    assert str(seen) == (
+    begun, latest = classic.cluster.state.rebalances.of_group("g")
+    assert (latest.at_ms - begun.at_ms, latest.elapsed_ms, latest.broker_id, latest.group_type) == (
+        1000,
+        1000,
+        0,
+        "classic",
+    )
+    assert latest.members == (first.member_id, second_id)
+    assert str(latest) == (
         f"+1.000 s broker 0 group g: generation 1 to 2, Stable after 42 ms with {first.member_id}, {second_id}: "
         f"member {second_id} joined"
     )
@@ -250,9 +261,9 @@ def test_rebalance_history_lists_each_new_epoch_of_a_consumer_group_with_its_cau
         (0, 1, "Stable", 0, ["member A joined"]),
         (1, 2, "Stable", 750, ["member B joined"]),
     ]
-    seen = group.cluster.state.rebalances.of_group("g")[-1]
-    assert (seen.group_type, seen.members, seen.elapsed_ms) == ("consumer", ("A", "B"), 1000)
-    assert str(seen) == "+1.000 s broker 0 group g: epoch 1 to 2, Stable after 750 ms with A, B: member B joined"
+    latest = group.cluster.state.rebalances.of_group("g")[-1]
+    assert (latest.group_type, latest.members, latest.elapsed_ms) == ("consumer", ("A", "B"), 1000)
+    assert str(latest) == "+1.000 s broker 0 group g: epoch 1 to 2, Stable after 750 ms with A, B: member B joined"
 
 
 def test_members_that_leave_a_consumer_group_are_reported_with_the_reason(group: Group) -> None:
@@ -513,36 +524,36 @@ def bump(group_id: str, epoch: int, state: str = "Stable") -> GroupChange:
 
 
 def test_rebalance_history_keeps_a_limited_number_of_rebalances_of_a_group() -> None:
-    kept = RebalanceHistory(0)
+    rebalances = RebalanceHistory(0)
     for epoch in range(1, MOST_OF_GROUP + 11):
-        kept.group_changed(0, bump("g", epoch), epoch)
-    assert [seen.to_epoch for seen in kept.of_group("g")] == list(range(11, MOST_OF_GROUP + 11))
+        rebalances.group_changed(0, bump("g", epoch), epoch)
+    assert [rebalance.to_epoch for rebalance in rebalances.of_group("g")] == list(range(11, MOST_OF_GROUP + 11))
 
 
 def test_full_rebalance_history_drops_the_group_that_rebalanced_least_recently() -> None:
-    kept = RebalanceHistory(0)
+    rebalances = RebalanceHistory(0)
     for number in range(MOST_GROUPS):
-        kept.group_changed(0, bump(f"g{number}", 1, "Reconciling"), number)
-    kept.group_changed(0, bump("g0", 2), MOST_GROUPS)
-    kept.group_changed(0, bump("new", 1), MOST_GROUPS + 1)
-    assert "g1" not in kept and "g0" in kept and "new" in kept
-    assert [seen.group_id for seen in kept.latest(2)] == ["g0", "new"] and kept.latest(0) == []
+        rebalances.group_changed(0, bump(f"g{number}", 1, "Reconciling"), number)
+    rebalances.group_changed(0, bump("g0", 2), MOST_GROUPS)
+    rebalances.group_changed(0, bump("new", 1), MOST_GROUPS + 1)
+    assert "g1" not in rebalances and "g0" in rebalances and "new" in rebalances
+    assert [rebalance.group_id for rebalance in rebalances.latest(2)] == ["g0", "new"] and rebalances.latest(0) == []
 
 
 def test_cluster_reset_clears_the_rebalance_history() -> None:
-    kept = RebalanceHistory(0)
-    kept.group_changed(0, bump("g", 1), 10)
-    kept.cleared(100)
-    assert kept.of_group("g") == [] and kept.latest(5) == []
-    kept.group_changed(0, bump("g", 2), 130)
-    assert [(seen.at_ms, seen.elapsed_ms) for seen in kept.of_group("g")] == [(130, 30)]
+    rebalances = RebalanceHistory(0)
+    rebalances.group_changed(0, bump("g", 1), 10)
+    rebalances.cleared(100)
+    assert rebalances.of_group("g") == [] and rebalances.latest(5) == []
+    rebalances.group_changed(0, bump("g", 2), 130)
+    assert [(rebalance.at_ms, rebalance.elapsed_ms) for rebalance in rebalances.of_group("g")] == [(130, 30)]
 
 
 def test_rebalance_history_returns_copies_that_do_not_change_later() -> None:
-    kept = RebalanceHistory(0)
-    kept.group_changed(0, bump("g", 1, "Reconciling"), 0)
-    [before] = kept.of_group("g")
-    kept.group_changed(0, bump("g", 1)._replace(epoch_before=1, causes=()), 7)
+    rebalances = RebalanceHistory(0)
+    rebalances.group_changed(0, bump("g", 1, "Reconciling"), 0)
+    [before] = rebalances.of_group("g")
+    rebalances.group_changed(0, bump("g", 1)._replace(epoch_before=1, causes=()), 7)
     assert (before.state, before.duration_ms) == ("Reconciling", None)
-    [after] = kept.of_group("g")
+    [after] = rebalances.of_group("g")
     assert isinstance(after, RebalanceSeen) and (after.state, after.duration_ms) == ("Stable", 7)

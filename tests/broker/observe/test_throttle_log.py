@@ -18,9 +18,9 @@ from tests.support.wire import limit, metadata, produce_of_bytes
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster()
-    made.topic("t")
-    return made
+    virtual_cluster = VirtualCluster()
+    virtual_cluster.topic("t")
+    return virtual_cluster
 
 
 @pytest.mark.rule("Q-6")
@@ -31,10 +31,14 @@ def test_journal_entry_of_a_throttle_contains_the_exceeded_quota_and_throttle_ti
     client.ask(produce_of_bytes(client, "t", 5000), 9)
     cluster.advance(1500)
     client.ask(produce_of_bytes(client, "t", 8000), 9)
-    [seen] = cluster.state.journal.throttles()
-    assert (seen.at_ms, seen.broker_id, seen.connection_id) == (begun + 1500, 0, client.connection.connection_id)
-    assert (seen.api, seen.api_version, seen.client_id, seen.correlation_id) == ("Produce", 9, "x", 2)
-    reason = seen.reason
+    [throttle] = cluster.state.journal.throttles()
+    assert (throttle.at_ms, throttle.broker_id, throttle.connection_id) == (
+        begun + 1500,
+        0,
+        client.connection.connection_id,
+    )
+    assert (throttle.api, throttle.api_version, throttle.client_id, throttle.correlation_id) == ("Produce", 9, "x", 2)
+    reason = throttle.reason
     assert not isinstance(reason, ForcedThrottle)
     assert (reason.quota, reason.entity, reason.value, reason.bound) == (
         "Produce",
@@ -44,11 +48,11 @@ def test_journal_entry_of_a_throttle_contains_the_exceeded_quota_and_throttle_ti
     )
     assert reason.window_ms == 10_500 and reason.rate == 13_000 / 10.5
     assert reason.samples == ((begun, 5000.0), (begun + 1500, 8000.0))
-    assert seen.throttle_time_ms == reason.throttle_ms == 2500
-    assert seen.ended_ms is None
+    assert throttle.throttle_time_ms == reason.throttle_ms == 2500
+    assert throttle.ended_ms is None
     cluster.advance(2500)
     assert [s.ended_ms for s in cluster.state.journal.throttles()] == [begun + 4000]
-    assert seen.ended_ms is None  # the copy read earlier does not change
+    assert throttle.ended_ms is None  # the copy read earlier does not change
 
 
 @pytest.mark.rule("T-10", "T-11")
@@ -116,40 +120,40 @@ def throttled_once(cluster: VirtualCluster) -> tuple[ThrottleLog, ThrottleSeen]:
     """Return the throttle log of the cluster and a throttle by a rule, which has been logged."""
     cluster.state.forced_throttles.add(ForcedThrottle(7, times=1))
     cluster.connect().ask(metadata(), 9)
-    [seen] = cluster.state.journal.throttles()
+    [throttle] = cluster.state.journal.throttles()
     [log] = [observer for observer in cluster.state.events.observers if isinstance(observer, ThrottleLog)]
-    return log, seen
+    return log, throttle
 
 
-def by_rule(seen: ThrottleSeen, rule_id: int, later_ms: int) -> ThrottleSeen:
+def by_rule(throttle: ThrottleSeen, rule_id: int, later_ms: int) -> ThrottleSeen:
     """Return a copy of the throttle by another rule, `later_ms` later."""
     rule = ForcedThrottle(7)
     rule.rule_id = rule_id
-    return replace(seen, at_ms=seen.at_ms + later_ms, reason=rule)
+    return replace(throttle, at_ms=throttle.at_ms + later_ms, reason=rule)
 
 
 def test_throttle_log_keeps_quota_entities_in_memory_for_one_second_only(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafkaproto.quota")  # lines are kept at this level
-    log, seen = throttled_once(cluster)
+    log, throttle = throttled_once(cluster)
     for number in range(2000):
-        log.note(by_rule(seen, 10**6 + number, 10 * number))
+        log.note(by_rule(throttle, 10**6 + number, 10 * number))
     with memory_left_within(200_000):
         for number in range(2000, 20_000):
-            log.note(by_rule(seen, 10**6 + number, 10 * number))
+            log.note(by_rule(throttle, 10**6 + number, 10 * number))
 
 
 def test_each_of_1500_forced_throttle_rules_is_logged_only_once_in_a_second(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")
-    log, seen = throttled_once(cluster)
+    log, throttle = throttled_once(cluster)
     caplog.clear()
     rules = range(10**6, 10**6 + 1500)
     for _ in range(2):
         for number in rules:
-            log.note(by_rule(seen, number, 999))
+            log.note(by_rule(throttle, number, 999))
     assert len(caplog.records) == len(rules)
 
 
@@ -158,7 +162,7 @@ def test_throttle_of_a_quota_entity_is_logged_again_after_the_clock_is_set_back(
 ) -> None:
     """A cluster reset sets the clock back to wall time."""
     caplog.set_level(logging.INFO, "kafkaproto.quota")
-    log, seen = throttled_once(cluster)
+    log, throttle = throttled_once(cluster)
     for later_ms in (999, -60_000, -59_001):
-        log.note(replace(seen, at_ms=seen.at_ms + later_ms))
+        log.note(replace(throttle, at_ms=throttle.at_ms + later_ms))
     assert len([r for r in caplog.records if r.name == "kafkaproto.quota"]) == 2

@@ -44,13 +44,13 @@ def test_trace_of_a_produce_contains_batch_headers_without_records(bench: Bench,
     size = len(client.frame(request, version)) - 4
     answer = client.ask(request, version)
     [exchange] = bench.exchanges
-    header, seen, response = decoded(exchange)
+    header, recorded_request, response = decoded(exchange)
     assert (header.client_id, header.api_version, exchange.request_bytes) == ("p", version, size)
     assert response == answer and exchange.response == exchange.response[:]
     assert exchange.request_records == tuple(map(len, batches)) and exchange.response_records == ()
-    kept = [bytes(p.records) for p in seen.topic_data[0].partition_data]
-    assert kept == [data[:HEADER_BYTES] for data in batches]
-    assert [read_header(data).record_count for data in kept] == [2, 1][:count]
+    recorded_batches = [bytes(p.records) for p in recorded_request.topic_data[0].partition_data]
+    assert recorded_batches == [data[:HEADER_BYTES] for data in batches]
+    assert [read_header(data).record_count for data in recorded_batches] == [2, 1][:count]
     assert len(exchange.request) < size - 5000
     assert (exchange.broker, exchange.connection) == (0, client.connection.connection_id)
     assert 0 < exchange.received_ns <= exchange.ready_ns
@@ -71,11 +71,11 @@ def test_trace_of_a_fetch_contains_headers_of_batches_in_memory_and_in_log_files
     [exchange] = bench.exchanges
     _, _, response = decoded(exchange)
     assert exchange.response_bytes == client.answers[-1].size_bytes
-    for topic, kept_topic in zip(answer.responses, response.responses, strict=True):
-        for partition, kept in zip(topic.partitions, kept_topic.partitions, strict=True):
+    for topic, recorded_topic in zip(answer.responses, response.responses, strict=True):
+        for partition, recorded_partition in zip(topic.partitions, recorded_topic.partitions, strict=True):
             whole = partition.records or b""
-            assert kept.records is not None and bytes(kept.records) == batch_heads(whole)
-            kept.records = partition.records
+            assert recorded_partition.records is not None and bytes(recorded_partition.records) == batch_heads(whole)
+            recorded_partition.records = partition.records
     assert response == answer
     assert exchange.response_records == tuple(len(p.records or b"") for t in answer.responses for p in t.partitions)
     heads = [batch_heads(p.records or b"") for t in answer.responses for p in t.partitions]
@@ -102,8 +102,8 @@ def test_trace_of_a_fetch_contains_only_bytes_that_a_truncated_log_file_still_ha
     os.pwrite(file.fileno(), 2 * stored, 0)
     whole = FileRange(file, 0, 2 * len(stored))
     assert heads(whole) == batch_heads(2 * stored)
-    for left in (1, HEADER_BYTES):
-        os.ftruncate(file.fileno(), len(stored) + left)
+    for remaining_bytes in (1, HEADER_BYTES):
+        os.ftruncate(file.fileno(), len(stored) + remaining_bytes)
         assert heads(whole)[:HEADER_BYTES] == stored[:HEADER_BYTES] and len(heads(whole)) <= 2 * HEADER_BYTES
 
 
@@ -114,8 +114,8 @@ def test_trace_of_a_fetch_served_from_a_log_file_contains_complete_control_batch
     stored = marker + batch(b"x" * size) + marker + marker
     file = open_temporary_file(MemoryBudget(0))
     os.pwrite(file.fileno(), stored, 0)
-    kept = heads(FileRange(file, 0, len(stored)))
-    assert kept == marker + stored[len(marker) :][:HEADER_BYTES] + marker + marker == heads(stored)
+    recorded = heads(FileRange(file, 0, len(stored)))
+    assert recorded == marker + stored[len(marker) :][:HEADER_BYTES] + marker + marker == heads(stored)
 
 
 def test_trace_contains_all_bytes_of_requests_that_carry_no_records(bench: Bench) -> None:
@@ -265,15 +265,17 @@ REFUSED = {
 """Name of a case to (request frame, recorded bytes after the first 8 bytes and the client id length, reason of the refusal)."""
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_trace_of_a_refused_request_contains_the_reason_but_not_the_request_body(bench: Bench, what: str) -> None:
-    frame, kept, why = REFUSED[what]
+@pytest.mark.parametrize("case", REFUSED)
+def test_trace_of_a_refused_request_contains_the_reason_but_not_the_request_body(bench: Bench, case: str) -> None:
+    frame, client_id, why = REFUSED[case]
     client = bench.cluster.connect()
     client.send_bytes(struct.pack(">i", len(frame)) + frame)
     [exchange], [problem], [closed] = bench.exchanges, bench.events("problem"), bench.events("closed")
     assert (exchange.answered, exchange.closes, exchange.response, exchange.sent_ns) == (False, True, b"", 0)
     assert (exchange.request_bytes, exchange.clock_ms) == (len(frame), bench.cluster.now_ms)
-    assert exchange.request == frame[: 8 + (2 + len(kept) if kept else 0)] and b"secret" not in exchange.request
+    assert (
+        exchange.request == frame[: 8 + (2 + len(client_id) if client_id else 0)] and b"secret" not in exchange.request
+    )
     assert (problem["of"], problem["why"]) == (exchange.seq, closed["why"]) and why in closed["why"]
     assert {problem["connection"], closed["connection"], exchange.connection} == {client.connection.connection_id}
     seqs = [exchange.seq, problem["seq"], closed["seq"]]
@@ -319,10 +321,13 @@ def test_trace_of_an_unsupported_api_versions_request_contains_its_response(vers
     client.send_bytes(struct.pack(">i", len(frame)) + frame)
     [exchange] = bench.exchanges
     assert exchange.answered and not exchange.closes and exchange.response_bytes == client.received_bytes - 4
-    seen = Decoded(exchange)
-    assert list(seen.errors()) == [35] and bool(seen.problem) is not whole
+    decoded_exchange = Decoded(exchange)
+    assert list(decoded_exchange.errors()) == [35] and bool(decoded_exchange.problem) is not whole
     assert exchange.request == frame[: None if whole else 12]
-    assert (seen.client, seen.request and seen.request.client_software_name) == ("x", "a" if whole else None)
+    assert (decoded_exchange.client, decoded_exchange.request and decoded_exchange.request.client_software_name) == (
+        "x",
+        "a" if whole else None,
+    )
     assert not bench.events("problem") and not bench.events("closed")
 
 
@@ -350,14 +355,14 @@ def test_trace_contains_topic_creation_and_deletion_and_log_truncation(bench: Be
     log.raise_log_start(1)
     log.truncate_to(1)
     bench.cluster.state.controller.delete_topic("made")
-    made, gone = bench.events("topic")
-    assert (made["state"], gone["state"], made["topic"], made["configs"]) == (
+    created, gone = bench.events("topic")
+    assert (created["state"], gone["state"], created["topic"], created["configs"]) == (
         "created",
         "deleted",
         "made",
         {"retention.ms": "1000"},
     )
-    assert made["topic_id"] == gone["topic_id"] and made["partitions"][1] == {
+    assert created["topic_id"] == gone["topic_id"] and created["partitions"][1] == {
         "leader": 0,
         "leader_epoch": 0,
         "isr": [0],
@@ -420,8 +425,8 @@ def test_requests_and_events_in_a_trace_share_consecutive_sequence_numbers(bench
     client = bench.cluster.connect()
     for _ in range(5):
         client.ask(metadata(), 9)
-    seen = sorted(e.seq if isinstance(e, Exchange) else e.facts["seq"] for e in bench.entries)
-    assert seen == list(range(1, len(seen) + 1))
+    sequence_numbers = sorted(e.seq if isinstance(e, Exchange) else e.facts["seq"] for e in bench.entries)
+    assert sequence_numbers == list(range(1, len(sequence_numbers) + 1))
 
 
 @pytest.mark.parametrize(("version", "behind"), [(7, 4), (9, 2), (11, 2)])
@@ -435,8 +440,8 @@ def test_trace_of_a_produce_omits_record_bytes_even_if_they_look_like_a_length_f
     bench.cluster.connect().send(produce("t", bytes(records)), version, trailing=bytes(behind))
     [exchange] = bench.exchanges
     _, request, _ = decoded(exchange)
-    [kept] = request.topic_data[0].partition_data
-    assert bytes(kept.records) == bytes(records[:HEADER_BYTES])
+    [recorded_partition] = request.topic_data[0].partition_data
+    assert bytes(recorded_partition.records) == bytes(records[:HEADER_BYTES])
 
 
 @pytest.mark.parametrize("whose", ["partition", "topic", "request"])
@@ -454,8 +459,8 @@ def test_trace_omits_record_values_even_if_a_tagged_field_looks_like_the_records
     bench.cluster.connect().send(produce_request, 9)
     [exchange] = bench.exchanges
     _, request, _ = decoded(exchange)
-    [kept] = request.topic_data[0].partition_data
-    assert bytes(kept.records) == records[:HEADER_BYTES] and b"secret" not in exchange.request
+    [recorded_partition] = request.topic_data[0].partition_data
+    assert bytes(recorded_partition.records) == records[:HEADER_BYTES] and b"secret" not in exchange.request
     assert exchange.request_records == (len(records),)
 
 

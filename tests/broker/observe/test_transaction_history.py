@@ -30,8 +30,8 @@ def past(bench: TransactionBench, producer: Producer) -> list[PastTransaction]:
 
 
 def only(bench: TransactionBench, producer: Producer) -> PastTransaction:
-    [seen] = past(bench, producer)
-    return seen
+    [transaction] = past(bench, producer)
+    return transaction
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -47,20 +47,25 @@ def test_transaction_history_shows_partitions_offsets_and_outcome(
     assert producer.add_offsets(group) == 0
     bench.pass_ms(500)
     producer.finish(commit=commit)
-    seen = only(bench, producer)
-    assert seen.state == ("CompleteCommit" if commit else "CompleteAbort") and seen.cause == "the producer ended it"
-    assert seen.partitions == ((topic.name, 0), (topic.name, 1), ("__consumer_offsets", group.index))
-    assert seen.decided_ms is not None and seen.duration_ms is not None and seen.epoch == 0
-    assert 500 <= seen.decided_ms <= seen.duration_ms
-    assert f"{seen.state} after {seen.decided_ms} ms and" in str(seen) and str(seen).endswith(": the producer ended it")
+    transaction = only(bench, producer)
+    assert (
+        transaction.state == ("CompleteCommit" if commit else "CompleteAbort")
+        and transaction.cause == "the producer ended it"
+    )
+    assert transaction.partitions == ((topic.name, 0), (topic.name, 1), ("__consumer_offsets", group.index))
+    assert transaction.decided_ms is not None and transaction.duration_ms is not None and transaction.epoch == 0
+    assert 500 <= transaction.decided_ms <= transaction.duration_ms
+    assert f"{transaction.state} after {transaction.decided_ms} ms and" in str(transaction) and str(
+        transaction
+    ).endswith(": the producer ended it")
 
 
 def test_transaction_history_names_the_timeout_as_the_cause_of_an_abort(bench: TransactionBench, topic: Topic) -> None:
     producer = bench.begin(topic, timeout_ms=5_000)
     bench.pass_ms(30_000)
-    seen = only(bench, producer)
-    assert (seen.state, seen.cause) == ("CompleteAbort", "its timeout passed")
-    assert seen.decided_ms is not None and 5_000 < seen.decided_ms < 20_000
+    transaction = only(bench, producer)
+    assert (transaction.state, transaction.cause) == ("CompleteAbort", "its timeout passed")
+    assert transaction.decided_ms is not None and 5_000 < transaction.decided_ms < 20_000
 
 
 def test_transaction_history_names_a_newer_producer_as_the_cause_of_an_abort(
@@ -69,8 +74,8 @@ def test_transaction_history_names_a_newer_producer_as_the_cause_of_an_abort(
     producer = bench.begin(topic)
     newer = Producer(bench, producer.id)
     newer.init()
-    seen = only(bench, producer)
-    assert (seen.state, seen.cause) == ("CompleteAbort", "a newer producer fenced it")
+    transaction = only(bench, producer)
+    assert (transaction.state, transaction.cause) == ("CompleteAbort", "a newer producer fenced it")
     events = [event.facts for event in bench.cluster.state.journal.events("transaction")]
     assert [(facts["state"], facts["cause"]) for facts in events][-3:] == [
         ("PrepareAbort", "a newer producer fenced it"),
@@ -84,8 +89,11 @@ def test_transaction_history_continues_when_the_coordinator_moves(bench: Transac
     first = only(bench, producer).broker_id
     bench.move(producer)
     producer.finish(commit=True)
-    seen = only(bench, producer)
-    assert (seen.state, seen.cause) == ("CompleteCommit", "the producer ended it") and seen.broker_id != first
+    transaction = only(bench, producer)
+    assert (transaction.state, transaction.cause) == (
+        "CompleteCommit",
+        "the producer ended it",
+    ) and transaction.broker_id != first
     producer.add_once_free(topic)
     assert [entry.state for entry in past(bench, producer)] == ["CompleteCommit", "Ongoing"]
 

@@ -55,9 +55,9 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 @pytest.fixture
 def world() -> VirtualCluster:
-    made = VirtualCluster()
-    limit(made, client_id="reader", consumer_byte_rate=QUOTA)
-    return made
+    virtual_cluster = VirtualCluster()
+    limit(virtual_cluster, client_id="reader", consumer_byte_rate=QUOTA)
+    return virtual_cluster
 
 
 @pytest.mark.rule("Q-14")

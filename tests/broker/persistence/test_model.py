@@ -40,7 +40,7 @@ class Model:
 
 def stored(cluster: VirtualCluster, topic: str, broker_id: int) -> dict[int, bytes]:
     log = replica(cluster, broker_id, topic).log
-    stored_records = [record for made in batches(log.read_all()) for record in records(made.view)]
+    stored_records = [record for stored_batch in batches(log.read_all()) for record in records(stored_batch.view)]
     return {record.offset: record.value or b"" for record in stored_records if record.offset >= log.log_start_offset}
 
 
@@ -231,8 +231,10 @@ class Restarts(RuleBasedStateMachine):
 
     def producers(self, topic: str) -> Any:
         broker_id = leader(self.cluster, topic)
-        known = {} if broker_id == NO_LEADER else replica(self.cluster, broker_id, topic).log.producers.producers
-        return {producer_id: (entry.epoch, list(entry.batches)) for producer_id, entry in known.items()}
+        producer_states = (
+            {} if broker_id == NO_LEADER else replica(self.cluster, broker_id, topic).log.producers.producers
+        )
+        return {producer_id: (entry.epoch, list(entry.batches)) for producer_id, entry in producer_states.items()}
 
     def epochs(self, topic: str) -> Any:
         broker_id = leader(self.cluster, topic)

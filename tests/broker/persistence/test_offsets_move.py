@@ -26,10 +26,10 @@ def processes(tmp_path: Path) -> Processes:
     """A folder whose metadata log has the commits of three groups, as earlier versions wrote them; it has no offsets topic."""
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
-    kept = processes.cluster.state.persistence
-    assert kept is not None
+    persistence = processes.cluster.state.persistence
+    assert persistence is not None
     for offset, group in enumerate(GROUPS):
-        kept.metadata_log.note(records.commit(group, "consumer" if offset else None, left(offset)))
+        persistence.metadata_log.note(records.commit(group, "consumer" if offset else None, left(offset)))
     assert OFFSETS not in processes.cluster.state.controller.image.topics
     return processes
 

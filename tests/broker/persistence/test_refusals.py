@@ -206,11 +206,11 @@ def test_interrupted_compaction_after_a_failed_append_loses_no_records(
     """Compaction writes to its own files; a failed append has left an empty file of one of these names."""
     processes = Processes(tmp_path)
     processes.cluster.topic("t", cleanup_policy="compact", segment_bytes="100")
-    made = [build_batch([NewRecord(b"%d" % number, b"k", 1_700_000_000_000)]) for number in range(4)]
-    fill(processes.cluster, "t", *made)
+    batches = [build_batch([NewRecord(b"%d" % number, b"k", 1_700_000_000_000)]) for number in range(4)]
+    fill(processes.cluster, "t", *batches)
     before = values(processes.cluster, "t")
     with full_disk(monkeypatch):
-        answer = processes.cluster.connect().ask(produce("t", made[0]), 9)
+        answer = processes.cluster.connect().ask(produce("t", batches[0]), 9)
         assert produced(answer).error_code == FULL
     with monkeypatch.context() as patch:
         patch.setattr(WriteAheadLog, "append", _no_space)
@@ -305,7 +305,7 @@ def test_broker_start_on_a_full_disk_fails_with_a_one_line_error(
 def test_broker_command_with_invalid_data_dir_prints_1_error_line_and_exits_with_2(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     command = [sys.executable, "-m", "broker", "--port", "0", "--data-dir", str(tmp_path / "f")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1 and "is a file" in done.stderr
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert completed.returncode == 2
+    assert completed.stdout == ""
+    assert completed.stderr.count("\n") == 1 and "is a file" in completed.stderr

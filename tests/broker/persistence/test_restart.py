@@ -146,12 +146,12 @@ def test_records_and_committed_offsets_of_a_deleted_topic_are_gone_after_a_resta
 
 def test_topic_ids_are_never_reused_after_restarts(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
-    seen = set()
+    topic_ids = set()
     for i in range(3):
         processes.cluster.topic(f"t{i}")
-        seen.add(processes.cluster.state.controller.image.topics[f"t{i}"].topic_id)
+        topic_ids.add(processes.cluster.state.controller.image.topics[f"t{i}"].topic_id)
         processes.crash_and_restart()
-    assert len(seen) == 3
+    assert len(topic_ids) == 3
 
 
 def test_followers_have_all_records_of_the_leader_after_a_restart(tmp_path: Path) -> None:
@@ -325,12 +325,12 @@ def test_finished_compaction_survives_a_crash_and_unfinished_compaction_is_dropp
     assert values(processes.crash_and_restart(), "t") == before
     state = processes.cluster.state
     state.log_manager.compaction.clean("t", 0, state.actions.now_ms)
-    left = values(processes.cluster, "t")
-    assert len(left) < 6
-    assert values(processes.crash_and_restart(), "t") == left
+    compacted = values(processes.cluster, "t")
+    assert len(compacted) < 6
+    assert values(processes.crash_and_restart(), "t") == compacted
     assert write(processes.cluster, "t", b"x", timestamp=1).error_code == 87  # no key: still compacted
     fill(processes.cluster, "t", build_batch([NewRecord(b"z", b"k", 1_700_000_000_000)]))
-    assert values(processes.crash_and_restart(), "t") == [*left, (12, b"z")]
+    assert values(processes.crash_and_restart(), "t") == [*compacted, (12, b"z")]
 
 
 def test_restart_removes_diverged_records_using_the_leader_epochs_in_the_batches(

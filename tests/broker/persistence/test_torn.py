@@ -62,13 +62,13 @@ def test_restart_truncates_the_log_at_the_first_batch_with_a_corrupt_byte(tmp_pa
     data[-5] ^= 1
     files[2].write_bytes(data)
     processes.restart()
-    left = values(processes.cluster, "t")
-    assert [offset for offset, _ in left] == list(range(len(left)))
-    assert 0 < len(left) < 6
+    remaining = values(processes.cluster, "t")
+    assert [offset for offset, _ in remaining] == list(range(len(remaining)))
+    assert 0 < len(remaining) < 6
     assert len(cuts(processes)) == 1
     assert not any(path.exists() for path in files[3:])
-    assert write(processes.cluster, "t", b"x").base_offset == len(left)
-    assert values(processes.crash_and_restart(), "t") == [*left, (len(left), b"x")]
+    assert write(processes.cluster, "t", b"x").base_offset == len(remaining)
+    assert values(processes.crash_and_restart(), "t") == [*remaining, (len(remaining), b"x")]
 
 
 def test_batch_checksums_are_not_verified_at_a_start_after_a_clean_stop(tmp_path: Path) -> None:
@@ -121,18 +121,20 @@ def test_broker_refuses_to_start_if_the_metadata_log_is_damaged_before_valid_ent
     assert values(processes.restart(), "t") == [(0, b"a")]
 
 
-@pytest.mark.parametrize("left", [0, 100, None], ids=["empty", "most of them gone", "all gone"])
-def test_records_of_a_topic_missing_in_the_metadata_log_are_not_deleted(tmp_path: Path, left: int | None) -> None:
+@pytest.mark.parametrize("remaining_bytes", [0, 100, None], ids=["empty", "most of them gone", "all gone"])
+def test_records_of_a_topic_missing_in_the_metadata_log_are_not_deleted(
+    tmp_path: Path, remaining_bytes: int | None
+) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
     write(processes.cluster, "t", b"a")
     processes.crash()
     path = tmp_path / "facts"
     whole = path.read_bytes()
-    if left is None:
+    if remaining_bytes is None:
         path.unlink()
     else:
-        path.write_bytes(whole[:left])
+        path.write_bytes(whole[:remaining_bytes])
     with pytest.raises(ConfigError, match="belongs to no topic in the file 'facts'"):
         processes.restart()
     path.write_bytes(whole)
@@ -215,11 +217,11 @@ def test_restart_truncates_the_log_at_a_segment_file_missing_between_other_files
     processes.crash()
     sorted((tmp_path / "topics").glob("*/*.log"))[2].unlink()
     processes.restart()
-    left = values(processes.cluster, "t")
-    assert 0 < len(left) < 6 and [offset for offset, _ in left] == list(range(len(left)))
+    remaining = values(processes.cluster, "t")
+    assert 0 < len(remaining) < 6 and [offset for offset, _ in remaining] == list(range(len(remaining)))
     assert len(cuts(processes)) == 1
-    assert write(processes.cluster, "t", b"x").base_offset == len(left)
-    assert values(processes.crash_and_restart(), "t") == [*left, (len(left), b"x")]
+    assert write(processes.cluster, "t", b"x").base_offset == len(remaining)
+    assert values(processes.crash_and_restart(), "t") == [*remaining, (len(remaining), b"x")]
 
 
 def test_metadata_entry_that_cannot_be_written_completely_is_not_persisted(

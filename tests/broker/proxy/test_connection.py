@@ -178,8 +178,10 @@ def test_proxy_changes_no_bytes_of_responses_that_contain_no_broker_addresses() 
 @pytest.mark.parametrize("version", versions(ApiKey.API_VERSIONS))
 def test_proxy_lowers_maximum_versions_only_of_apis_that_return_broker_addresses(version: int) -> None:
     offered = [ApiVersion(3, 0, 99), ApiVersion(0, 3, 5), ApiVersion(11, 0, 99), ApiVersion(999, 0, 4)]
-    got = Bench().exchange(ApiVersionsRequest(), ApiVersionsResponse(api_keys=offered), ApiKey.API_VERSIONS, version)
-    assert [(api_key.api_key, api_key.max_version) for api_key in got.api_keys] == [
+    forwarded = Bench().exchange(
+        ApiVersionsRequest(), ApiVersionsResponse(api_keys=offered), ApiKey.API_VERSIONS, version
+    )
+    assert [(api_key.api_key, api_key.max_version) for api_key in forwarded.api_keys] == [
         (3, APIS[3].max_version),
         (0, 5),
         (11, 99),
@@ -197,9 +199,13 @@ def test_proxy_decodes_api_versions_response_with_error_unsupported_version_as_v
     bench.connection.requested(request_bytes, 0)
     lowered = ApiVersionsResponse(35, [offered[0], ApiVersion(ApiKey.METADATA, 0, APIS[ApiKey.METADATA].max_version)])
     assert bench.connection.responded(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
-    seen = Decoded(bench.recorded[0])
-    assert (seen.problem, list(seen.errors()), seen.response_version) == ("", [35], 0)
-    assert seen.response.api_keys == offered
+    decoded_exchange = Decoded(bench.recorded[0])
+    assert (decoded_exchange.problem, list(decoded_exchange.errors()), decoded_exchange.response_version) == (
+        "",
+        [35],
+        0,
+    )
+    assert decoded_exchange.response.api_keys == offered
 
 
 def test_proxy_itself_answers_and_records_api_versions_requests_of_unknown_versions() -> None:
@@ -210,8 +216,14 @@ def test_proxy_itself_answers_and_records_api_versions_requests_of_unknown_versi
     on, back = bench.connection.requested(frame(bytes(out) + b"secret"), 10)
     [exchange] = bench.recorded
     assert on == b"" and frame(exchange.response) == back and exchange.request == bytes(out)
-    seen = Decoded(exchange)
-    assert (list(seen.errors()), exchange.answered, exchange.seq, exchange.received_ns, exchange.ready_ns) == (
+    decoded_exchange = Decoded(exchange)
+    assert (
+        list(decoded_exchange.errors()),
+        exchange.answered,
+        exchange.seq,
+        exchange.received_ns,
+        exchange.ready_ns,
+    ) == (
         [35],
         True,
         1,
@@ -230,8 +242,8 @@ def test_proxy_forwards_sasl_tokens_but_does_not_record_them() -> None:
         b""
     )
     login = SaslAuthenticateRequest(b"\0user\0secret"), SaslAuthenticateResponse(0, None, b"secret")
-    got = bench.exchange(*login, ApiKey.SASL_AUTHENTICATE, 1)
-    assert got.auth_bytes == b"secret"
+    forwarded = bench.exchange(*login, ApiKey.SASL_AUTHENTICATE, 1)
+    assert forwarded.auth_bytes == b"secret"
     assert len(bench.recorded) == 2 and not any(
         b"secret" in exchange.request + exchange.response for exchange in bench.recorded
     )

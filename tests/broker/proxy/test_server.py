@@ -74,9 +74,9 @@ def kafka_python(bootstrap: str) -> None:
     consumer = KafkaConsumer(
         "t", bootstrap_servers=bootstrap, client_id="kc", group_id="g", auto_offset_reset="earliest"
     )
-    seen = 0
-    while seen < 120:
-        seen += sum(map(len, consumer.poll(500).values()))
+    read_count = 0
+    while read_count < 120:
+        read_count += sum(map(len, consumer.poll(500).values()))
     consumer.close()
 
 
@@ -93,10 +93,10 @@ def confluent(bootstrap: str) -> None:
         {"bootstrap.servers": bootstrap, "client.id": "cc", "group.id": "h", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["t"])
-    seen = 0
-    while seen < 120:
+    read_count = 0
+    while read_count < 120:
         message = consumer.poll(1)
-        seen += message is not None and message.error() is None
+        read_count += message is not None and message.error() is None
     consumer.close()
 
 
@@ -376,5 +376,9 @@ def test_proxy_command_with_invalid_options_prints_1_error_line_and_exits_with_2
     options: list[str], tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "kafkaproto.cli", "proxy", *options, "--trace", str(tmp_path / "t")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith("kafkaproto proxy: ")
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (
+        completed.returncode == 2
+        and completed.stderr.count("\n") == 1
+        and completed.stderr.startswith("kafkaproto proxy: ")
+    )

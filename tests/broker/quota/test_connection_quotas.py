@@ -47,7 +47,7 @@ def served(client: MemoryClient) -> bool:
 
 
 def events(cluster: VirtualCluster, kind: str) -> list[dict[str, Any]]:
-    return [seen.facts for seen in cluster.state.journal.events(kind)]
+    return [event.facts for event in cluster.state.journal.events(kind)]
 
 
 # ---- W-12: number of connections -----------------------------------------------------------------------------------------------

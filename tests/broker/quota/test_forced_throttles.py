@@ -16,13 +16,13 @@ from tests.support.wire import batch, fetch, limit, metadata, produce, produce_o
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster()
-    made.topic("t")
-    return made
+    virtual_cluster = VirtualCluster()
+    virtual_cluster.topic("t")
+    return virtual_cluster
 
 
-def force(cluster: VirtualCluster, throttle_ms: int, **given: Any) -> ForcedThrottle:
-    return cluster.state.forced_throttles.add(ForcedThrottle(throttle_ms, **given))
+def force(cluster: VirtualCluster, throttle_ms: int, **fields: Any) -> ForcedThrottle:
+    return cluster.state.forced_throttles.add(ForcedThrottle(throttle_ms, **fields))
 
 
 def test_forced_throttle_with_times_3_throttles_only_the_next_three_produces(cluster: VirtualCluster) -> None:
@@ -39,8 +39,10 @@ def test_forced_throttle_with_times_3_throttles_only_the_next_three_produces(clu
         cluster.advance(700)
     assert throttles_ms == [700, 700, 700, 0]
     assert rule.hits == 3 and rule.is_spent and cluster.state.forced_throttles.active == []
-    seen = cluster.state.journal.throttles("Produce", client_id="X")
-    assert [(s.throttle_time_ms, s.reason, s.ended_ms) for s in seen] == [(700, rule, s.at_ms + 700) for s in seen]
+    throttles = cluster.state.journal.throttles("Produce", client_id="X")
+    assert [(s.throttle_time_ms, s.reason, s.ended_ms) for s in throttles] == [
+        (700, rule, s.at_ms + 700) for s in throttles
+    ]
 
 
 def test_requests_pipelined_behind_a_forced_throttle_wait_until_the_throttle_ends(cluster: VirtualCluster) -> None:
@@ -126,7 +128,7 @@ def test_cluster_reset_removes_forced_throttle_rules(cluster: VirtualCluster) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("fields", "named"),
     [
         ({"throttle_ms": 0}, "throttle_ms must be 1 to 2147483647 (got 0); for example 700"),
         ({"throttle_ms": 2**31}, "throttle_ms must be 1 to 2147483647 (got 2147483648)"),
@@ -141,9 +143,11 @@ def test_cluster_reset_removes_forced_throttle_rules(cluster: VirtualCluster) ->
         ({"throttle_ms": 1, "hits": 3}, 'unknown field "hits" of a forced throttle'),
     ],
 )
-def test_invalid_forced_throttle_rule_is_rejected_with_the_name_of_the_field(given: dict[str, Any], named: str) -> None:
+def test_invalid_forced_throttle_rule_is_rejected_with_the_name_of_the_field(
+    fields: dict[str, Any], named: str
+) -> None:
     with pytest.raises(ValueError, match="^" + re.escape(named)):
-        ForcedThrottle.from_json(given)
+        ForcedThrottle.from_json(fields)
 
 
 def test_forced_throttle_rule_survives_a_json_round_trip() -> None:

@@ -24,9 +24,9 @@ EXCEEDED = 89
 @pytest.fixture
 def cluster() -> VirtualCluster:
     """Return a cluster with ten windows of a second and two mutations per second: a full bucket has 20 tokens."""
-    made = VirtualCluster(config={"controller.quota.window.num": "10"})
-    limit(made, controller_mutation_rate=2.0)
-    return made
+    virtual_cluster = VirtualCluster(config={"controller.quota.window.num": "10"})
+    limit(virtual_cluster, controller_mutation_rate=2.0)
+    return virtual_cluster
 
 
 def create(client: MemoryClient, *topics: tuple[str, int], version: int = NEWEST_CREATE, **more: Any) -> Any:
@@ -223,7 +223,7 @@ def test_create_topics_gets_the_larger_throttle_of_mutation_quota_and_request_qu
     cluster.advance(400)
     cluster.state.request_cost_ms["CreateTopics"] = 0.0
     assert create(client, ("b", 1)).throttle_time_ms == 4600
-    reasons = [seen.reason for seen in cluster.state.journal.throttles("CreateTopics")]
+    reasons = [throttle.reason for throttle in cluster.state.journal.throttles("CreateTopics")]
     assert [(r.quota, r.throttle_ms) for r in reasons] == [("Request", 400), ("ControllerMutation", 4600)]
     mutation = reasons[1]
     assert (mutation.client_id, mutation.bound, mutation.value, mutation.rate) == ("test", 2, 1, -9.2)

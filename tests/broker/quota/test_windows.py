@@ -193,11 +193,11 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 @pytest.mark.rule("Q-3")
 def test_recording_minus_zero_bytes_in_a_rate_keeps_an_earlier_sample_from_expiring() -> None:
-    kept, purged = SampledRate(), SampledRate()
-    for rate in (kept, purged):
+    renewed, purged = SampledRate(), SampledRate()
+    for rate in (renewed, purged):
         rate.record(500, 0)
-    kept.record(-0.0, 999)
-    assert kept.measure(11_998) > 0
+    renewed.record(-0.0, 999)
+    assert renewed.measure(11_998) > 0
     assert purged.measure(11_998) == 0
 
 

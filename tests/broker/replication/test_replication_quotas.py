@@ -232,8 +232,8 @@ def test_replication_throttle_limits_neither_replicas_outside_its_list_nor_consu
         cluster = out_of_sync(*[500 * KB] * 4)
         set_list(cluster, LEADER, text)
         set_rate(cluster, LEADER, 100 * KB)
-        got = [len(as_follower(cluster, 0).records) for _ in range(3)]
-        assert got == ([2**20, 0, 0] if text == "*" else [2**20] * 3)
+        fetched_bytes = [len(as_follower(cluster, 0).records) for _ in range(3)]
+        assert fetched_bytes == ([2**20, 0, 0] if text == "*" else [2**20] * 3)
     for version in (4, 11):
         assert sizes(cluster.connect().ask(fetch(("t", 0, 0)), version)) == [2**20]
 
@@ -353,7 +353,7 @@ def moving(
     set_rate(cluster, FOLLOWER, follower_rate, broker_id=1)
     started = cluster.now_ms
     cluster.state.controller.reassign("t", 0, [1])
-    seen: list[tuple[int, int]] = []
+    appends: list[tuple[int, int]] = []
     had = 0
     events = 0
     cluster.run()
@@ -361,13 +361,13 @@ def moving(
         partition = cluster.state.nodes[1].replicas.partitions[("t", 0)]
         has = sum(batch_sizes[: partition.log.log_end_offset])
         if has > had:
-            seen.append((cluster.now_ms - started, has - had))
+            appends.append((cluster.now_ms - started, has - had))
             had = has
         state = cluster.state.controller.image.partition("t", 0)
         assert state is not None
         if not state.is_reassigned:
             assert state.replicas == state.isr == (1,)
-            return cluster, seen
+            return cluster, appends
         deadline = cluster.state.timers.next_deadline_ms()
         assert deadline is not None, "no follower fetches any more"
         cluster.advance(deadline - cluster.now_ms)
@@ -396,11 +396,11 @@ def test_throttled_reassignment_copies_batches_at_the_times_of_the_reference_mod
 ) -> None:
     if leader_rate == 0:
         batch_sizes = batch_sizes[:1]
-    _, seen = moving(batch_sizes, leader_rate, follower_rate, semantics)
+    _, appends = moving(batch_sizes, leader_rate, follower_rate, semantics)
     predicted: dict[int, int] = {}
     for at_ms, size in SlowFollower(batch_sizes, leader_rate, follower_rate).run():
         predicted[at_ms] = predicted.get(at_ms, 0) + size
-    assert seen == list(predicted.items())
+    assert appends == list(predicted.items())
 
 
 @pytest.mark.rule("R-3", "R-4", "R-5", "R-6", "R-7")
@@ -419,7 +419,7 @@ def test_throttled_reassignment_with_random_settings_copies_bytes_at_predicted_t
         rng.choice((None, 2 * KB, 20 * KB, rng.randrange(2 * KB, 300 * KB))) for _ in range(2)
     )
     config = {name: str(value) for name, value in settings.items()}
-    _, seen = moving(batch_sizes, leader_rate, follower_rate, rng.choice(("kip", "kafka")), **config)
+    _, appends = moving(batch_sizes, leader_rate, follower_rate, rng.choice(("kip", "kafka")), **config)
     predicted: dict[int, int] = {}
     for at_ms, size in SlowFollower(
         batch_sizes,
@@ -432,7 +432,7 @@ def test_throttled_reassignment_with_random_settings_copies_bytes_at_predicted_t
         1000 * settings["replication.quota.window.size.seconds"],
     ).run():
         predicted[at_ms] = predicted.get(at_ms, 0) + size
-    assert seen == list(predicted.items())
+    assert appends == list(predicted.items())
 
 
 @pytest.mark.rule("R-3")
@@ -442,10 +442,10 @@ def test_duration_of_a_throttled_reassignment_is_about_moved_bytes_divided_by_ra
 ) -> None:
     """Kafka's throttling_test.py: at least 0.9 times size / rate, at most the time of one more fetch."""
     sizes_bytes = [100 * KB] * 100
-    cluster, seen = moving(sizes_bytes, leader_rate, follower_rate)
+    cluster, appends = moving(sizes_bytes, leader_rate, follower_rate)
     expected_ms = sum(sizes_bytes) / 500
     one_fetch_ms = 2**20 / 500
-    assert 0.9 * expected_ms <= seen[-1][0] + one_fetch_ms and seen[-1][0] <= expected_ms + 1500
+    assert 0.9 * expected_ms <= appends[-1][0] + one_fetch_ms and appends[-1][0] <= expected_ms + 1500
     # the records are unchanged
     cluster.run()
     assert sum(sizes(cluster.connect(1).ask(fetch(("t", 0, 0), partition_max=1 << 30), 11))) == sum(sizes_bytes)
@@ -493,18 +493,18 @@ def throttled_move(side: str, rate: int) -> VirtualCluster:
 @pytest.mark.parametrize(("side", "step_ms"), [(LEADER, 500), (FOLLOWER, 1000)])
 def test_append_does_not_complete_the_fetch_of_a_throttled_follower(side: str, step_ms: int) -> None:
     cluster = throttled_move(side, 200 * KB)
-    started, seen = cluster.now_ms, []
+    started, append_times_ms = cluster.now_ms, []
     assert replica(cluster, 1).log.log_end_offset == 2
     while replica(cluster, 1).log.log_end_offset < 10:
         before = replica(cluster, 1).log.log_end_offset
         cluster.advance(10)
         at_ms = cluster.now_ms - started
         if replica(cluster, 1).log.log_end_offset > before:
-            seen.append(at_ms)
+            append_times_ms.append(at_ms)
         held_back = side == FOLLOWER or quota(cluster, LEADER, 0).exceeded(cluster.now_ms)
         if at_ms % 700 == 30 and held_back and replica(cluster, 0).log.log_end_offset < 10:
             fill(cluster, "t", batch_of_bytes(100))
-    assert seen and all(at_ms % step_ms == 0 for at_ms in seen)
+    assert append_times_ms and all(at_ms % step_ms == 0 for at_ms in append_times_ms)
 
 
 def is_quiet(cluster: VirtualCluster) -> bool:

@@ -15,9 +15,9 @@ from tests.support.wire import batch, errors, fetch, limit, metadata, produce, p
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster(release_name="1.1")
-    made.topic("t")
-    return made
+    virtual_cluster = VirtualCluster(release_name="1.1")
+    virtual_cluster.topic("t")
+    return virtual_cluster
 
 
 @pytest.mark.rule("T-1", "D9b")
@@ -49,8 +49,8 @@ def test_emulated_kafka_1_1_appends_a_throttled_produce_at_once_but_answers_it_l
     # Not muted afterwards: the next request is handled at once and charged on its own.
     assert client.connection.state is MuteState.NOT_MUTED
     client.ask(metadata(), 4)
-    [seen] = cluster.state.journal.throttles()
-    assert (seen.held, seen.throttle_time_ms, seen.ended_ms) == (True, 500, seen.at_ms + 500)
+    [throttle] = cluster.state.journal.throttles()
+    assert (throttle.held, throttle.throttle_time_ms, throttle.ended_ms) == (True, 500, throttle.at_ms + 500)
 
 
 @pytest.mark.rule("D9b")
@@ -133,8 +133,8 @@ def test_connection_closed_while_its_response_is_delayed_leaves_no_timers(way: s
     assert len(cluster.state.timers) == timers - 1  # the remaining one checks for idle connections
     cluster.advance(200_000)
     assert len(client.answers) == 1
-    [seen] = cluster.state.journal.throttles()
-    assert seen.ended_ms == seen.at_ms + (3000 if way == "idle" else 0)
+    [throttle] = cluster.state.journal.throttles()
+    assert throttle.ended_ms == throttle.at_ms + (3000 if way == "idle" else 0)
 
 
 def test_forced_700_ms_throttle_delays_one_metadata_response_of_emulated_kafka_1_1(cluster: VirtualCluster) -> None:

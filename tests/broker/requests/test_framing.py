@@ -24,9 +24,9 @@ LIMIT = 104857600
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster()
-    made.topic("t")
-    return made
+    virtual_cluster = VirtualCluster()
+    virtual_cluster.topic("t")
+    return virtual_cluster
 
 
 def header(key: int, version: int, correlation_id: int = 7, client_id: bytes | None = b"x") -> bytes:

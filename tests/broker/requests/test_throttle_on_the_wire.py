@@ -29,9 +29,9 @@ from tests.support.wire import (
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    made = VirtualCluster()
-    made.topic("t")
-    return made
+    virtual_cluster = VirtualCluster()
+    virtual_cluster.topic("t")
+    return virtual_cluster
 
 
 @pytest.mark.rule("T-1", "T-6")
@@ -268,14 +268,14 @@ def test_each_fetch_of_4096_bytes_at_quota_250_bytes_per_s_is_throttled_and_empt
     limit(cluster, client_id="reader", consumer_byte_rate=250.0)
     request = fetch(("t", 0, 0))
     client = cluster.connect(client_id="reader")
-    seen = []
+    throttles_ms = []
     for _ in range(5):
         client.send(request, 11)
         assert client.latest.responses == []
-        seen.append(client.latest.throttle_time_ms)
-        cluster.advance(seen[-1])
-    assert seen[0] == 6384
-    assert all(throttle > 5000 for throttle in seen)
+        throttles_ms.append(client.latest.throttle_time_ms)
+        cluster.advance(throttles_ms[-1])
+    assert throttles_ms[0] == 6384
+    assert all(throttle > 5000 for throttle in throttles_ms)
 
 
 @pytest.mark.rule("T-5", "Q-16")
@@ -408,7 +408,7 @@ def test_produce_throttle_time_ms_is_the_longer_of_byte_and_request_throttle(clu
     client = cluster.connect()
     answer = client.ask(produce_of_bytes(client, "t", 500), 9)
     assert answer.throttle_time_ms == 490_000
-    assert [seen.reason.quota for seen in cluster.state.journal.throttles()] == ["Produce"]
+    assert [throttle.reason.quota for throttle in cluster.state.journal.throttles()] == ["Produce"]
 
 
 def test_helper_function_named_flat_returns_topic_and_data_of_each_fetched_partition(cluster: VirtualCluster) -> None:

@@ -111,11 +111,11 @@ def test_attached_observer_receives_all_events_of_a_cluster() -> None:
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, *EVENTS))
     play_a_run(cluster)
-    seen = Counter(name for name, _ in calls)
+    counts = Counter(name for name, _ in calls)
     rare = {"log_truncated", "response_lost"}
-    assert {name for name in EVENTS if not seen[name]} <= rare
-    assert seen["request_begun"] == seen["response_sent"] + seen["response_lost"]
-    assert seen["response_sent"] == seen["response_ready"] + seen["request_unanswered"]
+    assert {name for name in EVENTS if not counts[name]} <= rare
+    assert counts["request_begun"] == counts["response_sent"] + counts["response_lost"]
+    assert counts["response_sent"] == counts["response_ready"] + counts["request_unanswered"]
     assert next(arguments[1] for name, arguments in calls if name == "throttled") == 50
     appended = [arguments[1:] for name, arguments in calls if name == "records_appended"]
     assert appended == [("t", 0, 1), ("t", 0, 2)]

@@ -76,11 +76,11 @@ def test_timer_whose_callback_raises_an_error_is_removed_and_other_timers_remain
 def test_cancelled_timers_are_removed_so_that_they_use_no_memory() -> None:
     timers, alive = Timers(), Living(Timer)
     for _ in range(100):
-        made = [timers.at(1_000_000 + i, lambda _: None) for i in range(100)]
-        for timer in made:
+        new_timers = [timers.at(1_000_000 + i, lambda _: None) for i in range(100)]
+        for timer in new_timers:
             timer.cancel()
     assert len(timers) == 0
-    del made, timer
+    del new_timers, timer
     assert alive.count() <= 200
 
 
@@ -89,12 +89,12 @@ def test_cancelled_timer_releases_its_callback() -> None:
         def fire(self, now_ms: int) -> None: ...
 
     timers, held = Timers(), DelayingPeer()
-    seen = weakref.ref(held)
+    peer_reference = weakref.ref(held)
     timer = timers.at(10, held.fire)
     timer.cancel()
     del held
     gc.collect()
-    assert seen() is None
+    assert peer_reference() is None
 
 
 def test_timers_still_fire_when_a_callback_cancels_300_other_timers() -> None:
@@ -119,13 +119,13 @@ def test_random_timers_fire_in_the_same_order_as_a_sorted_list_of_their_times(st
     fired: list[int] = []
     expected: list[int] = []
     now_ms = 0
-    for number, (what, value) in enumerate(steps):
-        if what == "set":
+    for number, (action, value) in enumerate(steps):
+        if action == "set":
             model[number] = now_ms + value, timers.at(now_ms + value, lambda _, n=number: fired.append(n))  # type: ignore[misc]
-        elif what == "cancel" and model:
+        elif action == "cancel" and model:
             chosen = sorted(model)[value % len(model)]
             model.pop(chosen)[1].cancel()
-        elif what == "run":
+        elif action == "run":
             now_ms += value
             due = sorted((at_ms, n) for n, (at_ms, _) in model.items() if at_ms <= now_ms)
             expected += [n for _, n in due]

@@ -91,8 +91,8 @@ def test_throttle_ends_at_its_exact_millisecond_under_the_manual_clock() -> None
         assert c.journal.requests("Metadata", client_id="limited") == []
         c.clock.advance(1)
         client.answer()
-        [seen] = c.journal.requests("Metadata", client_id="limited")
-        assert seen.at_ms == begun_ms + throttle_ms
+        [metadata_request] = c.journal.requests("Metadata", client_id="limited")
+        assert metadata_request.at_ms == begun_ms + throttle_ms
 
 
 @pytest.mark.rule("F-29")
@@ -107,8 +107,8 @@ def test_fetches_waiting_100_400_and_700_ms_end_on_time_during_a_5_s_clock_advan
         for client in clients:
             client.answer()
             client.close()
-        seen = [(s.client_id, s.at_ms - begun_ms) for s in c.journal.requests("Fetch")]
-        assert seen == [("100", 100), ("400", 400), ("700", 700)]
+        completions = [(s.client_id, s.at_ms - begun_ms) for s in c.journal.requests("Fetch")]
+        assert completions == [("100", 100), ("400", 400), ("700", 700)]
         assert c.clock.now_ms() == begun_ms + 5000
 
 

@@ -381,8 +381,8 @@ async def test_connection_accepted_while_the_broker_stops_is_closed() -> None:
         assert await client.rest() == b""
         await until(lambda: not open_sockets(cluster))
         client.close()
-        made = Channel(cluster.state.nodes[0], "PLAINTEXT", cluster.server.loop)
+        channel = Channel(cluster.state.nodes[0], "PLAINTEXT", cluster.server.loop)
         reader_end, broker_end = socket.socketpair()
-        transport, _ = await asyncio.get_running_loop().connect_accepted_socket(lambda: made, broker_end)
+        transport, _ = await asyncio.get_running_loop().connect_accepted_socket(lambda: channel, broker_end)
         assert transport.is_closing()
         reader_end.close()

@@ -98,14 +98,14 @@ class Load:
     def write(self) -> None:
         if not self.existing():
             self.create()
-        made = [self.produce() for _ in range(self.random.randint(1, 5))]
-        for written in made:
+        written_batches = [self.produce() for _ in range(self.random.randint(1, 5))]
+        for written in written_batches:
             self.acknowledged.unsure.setdefault(written[:2], set()).add(written.value)
             if written.sequence >= 0:
                 self.acknowledged.to_repeat.append(written)
-        for written in made:
+        for written in written_batches:
             self.client.send(self.request(written), 9)
-        for written in made:
+        for written in written_batches:
             self.note(written, produced(self.client.answer(self.request(written), 9)))
 
     def produce(self) -> Written:
@@ -131,8 +131,10 @@ class Load:
 
     def note(self, written: Written, answer: Any) -> None:
         assert answer.error_code == 0, (written, answer)
-        known = self.acknowledged.acked.setdefault(written[:2], {})
-        assert known.setdefault(answer.base_offset, written.value) == written.value, "one offset for two batches"
+        values_by_offset = self.acknowledged.acked.setdefault(written[:2], {})
+        assert values_by_offset.setdefault(answer.base_offset, written.value) == written.value, (
+            "one offset for two batches"
+        )
         self.acknowledged.unsure[written[:2]].discard(written.value)
         if written in self.acknowledged.to_repeat:
             self.acknowledged.to_repeat.remove(written)
@@ -143,13 +145,13 @@ class Load:
             return
         key = self.random.choice(topics), self.random.randrange(PARTITIONS)
         offset = self.random.randrange(1_000_000)
-        known = self.acknowledged.commits.setdefault(key, {-1})
-        known.add(offset)
+        possible_offsets = self.acknowledged.commits.setdefault(key, {-1})
+        possible_offsets.add(offset)
         partition = OffsetCommitRequestPartition(key[1], committed_offset=offset)
         request = OffsetCommitRequest(GROUP, topics=[OffsetCommitRequestTopic(key[0], partitions=[partition])])
         answer = self.client.ask(request, 8)
         assert answer.topics[0].partitions[0].error_code == 0
-        known.intersection_update({offset})
+        possible_offsets.intersection_update({offset})
 
     def create(self) -> None:
         name = f"t-{os.urandom(4).hex()}"
@@ -205,8 +207,8 @@ class Check:
             else:
                 del self.acknowledged.topics[name]
                 for index in range(PARTITIONS):
-                    for known in (self.acknowledged.acked, self.acknowledged.unsure, self.acknowledged.commits):
-                        known.pop((name, index), None)
+                    for by_partition in (self.acknowledged.acked, self.acknowledged.unsure, self.acknowledged.commits):
+                        by_partition.pop((name, index), None)
                 self.acknowledged.to_repeat = [w for w in self.acknowledged.to_repeat if w.topic != name]
         assert there <= set(self.acknowledged.topics)
 
@@ -236,8 +238,8 @@ class Check:
             [(_, data)] = flat(answer)
             assert data.error_code == 0
             before = len(stored)
-            for made in batches(bytes(data.records or b"")):
-                for record in records(made.view):
+            for stored_batch in batches(bytes(data.records or b"")):
+                for record in records(stored_batch.view):
                     assert record.value is not None
                     stored[record.offset] = record.value
             if len(stored) == before:
@@ -247,9 +249,9 @@ class Check:
     def committed(self, name: str, index: int) -> None:
         answer = self.client.ask(OffsetFetchRequest(GROUP, [OffsetFetchRequestTopic(name, [index])]), 5)
         offset = answer.topics[0].partitions[0].committed_offset
-        known = self.acknowledged.commits.setdefault((name, index), {-1})
-        assert offset in known, f"{name}-{index}: committed offset {offset}, acknowledged {known}"
-        known.intersection_update({offset})
+        possible_offsets = self.acknowledged.commits.setdefault((name, index), {-1})
+        assert offset in possible_offsets, f"{name}-{index}: committed offset {offset}, acknowledged {possible_offsets}"
+        possible_offsets.intersection_update({offset})
 
     def quota(self) -> None:
         answer = self.client.ask(DescribeClientQuotasRequest([]), 1)
@@ -259,11 +261,11 @@ class Check:
 
     def new_producer(self, load: Load) -> None:
         """Check that producer ids are never reused; the old producer continues its sequences until a new one replaces it."""
-        given = self.client.ask(InitProducerIdRequest(None, 1000), 1).producer_id
-        assert given not in self.acknowledged.producer_ids
-        self.acknowledged.producer_ids.add(given)
+        producer_id = self.client.ask(InitProducerIdRequest(None, 1000), 1).producer_id
+        assert producer_id not in self.acknowledged.producer_ids
+        self.acknowledged.producer_ids.add(producer_id)
         if self.acknowledged.producer_id < 0 or load.random.random() < 0.2:
-            self.acknowledged.producer_id = given
+            self.acknowledged.producer_id = producer_id
             self.acknowledged.sequences.clear()
 
 

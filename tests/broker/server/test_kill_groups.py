@@ -30,8 +30,8 @@ def processes() -> Iterator[BrokerProcesses]:
 def test_committed_offsets_and_group_epochs_survive_kill_9_during_rebalances(
     processes: BrokerProcesses, tmp_path: Path, name: str
 ) -> None:
-    seen = group_kills.run(processes, tmp_path, KILLS, seed=1, coordinator=COORDINATORS[name])
-    assert seen.kills == KILLS
-    assert seen.commits > 10 * KILLS
-    assert seen.rebalances > 3 * KILLS
-    assert seen.continued >= KILLS
+    counts = group_kills.run(processes, tmp_path, KILLS, seed=1, coordinator=COORDINATORS[name])
+    assert counts.kills == KILLS
+    assert counts.commits > 10 * KILLS
+    assert counts.rebalances > 3 * KILLS
+    assert counts.continued >= KILLS

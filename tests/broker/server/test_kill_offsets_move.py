@@ -40,10 +40,12 @@ def old_data(tmp_path: Path) -> Path:
     folder, now_ms = tmp_path / "old", int(time.time() * 1000)
     processes = Processes(folder, clock=ManualClock(now_ms))
     processes.cluster.topic("t")
-    kept = processes.cluster.state.persistence
-    assert kept is not None
+    persistence = processes.cluster.state.persistence
+    assert persistence is not None
     for group, offset in EXPECTED.items():
-        kept.metadata_log.note(records.commit(group, None, {("t", 0): CommittedOffset(offset, 3, "note", now_ms)}))
+        persistence.metadata_log.note(
+            records.commit(group, None, {("t", 0): CommittedOffset(offset, 3, "note", now_ms)})
+        )
     processes.crash()
     return folder
 

@@ -21,7 +21,7 @@ KILLS = 6
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
 def test_transactions_interrupted_by_kill_9_are_visible_completely_or_not_at_all(tmp_path: Path, release: str) -> None:
     with broker_processes() as processes:
-        seen = transaction_kills.run(processes, tmp_path, KILLS, seed=1, release=release)
-    assert seen.kills == KILLS
-    assert min(seen.committed, seen.aborted) > KILLS
-    assert min(seen.open, seen.continued) > 0
+        counts = transaction_kills.run(processes, tmp_path, KILLS, seed=1, release=release)
+    assert counts.kills == KILLS
+    assert min(counts.committed, counts.aborted) > KILLS
+    assert min(counts.open, counts.continued) > 0

@@ -225,10 +225,10 @@ async def test_cluster_start_raises_port_in_use_if_no_port_is_free_on_both_local
             tries += 1
             assert tries < 100, "it retries forever"
             server = await two_addresses(factory, host, port, **options)
-            for host, given in (sock.getsockname() for sock in server.sockets):
+            for host, bound_port in (sock.getsockname() for sock in server.sockets):
                 [other] = set(TWO_ADDRESSES) - {host}
                 with suppress(OSError):  # the port is in use already
-                    others.enter_context(socket.create_server((other, given)))
+                    others.enter_context(socket.create_server((other, bound_port)))
             return server
 
         monkeypatch.setattr(asyncio.get_running_loop(), "create_server", contended)

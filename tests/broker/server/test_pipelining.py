@@ -37,7 +37,7 @@ async def test_parked_fetch_delays_requests_sent_behind_that_fetch() -> None:
         assert len(cluster.journal.requests()) == 1
         await cluster.clock.advance(1)
         assert await ids(client, 3) == [2, 3, 4]
-        assert [seen.at_ms - begun_ms for seen in cluster.journal.requests()] == [0] + [PARK_MS] * 3
+        assert [request.at_ms - begun_ms for request in cluster.journal.requests()] == [0] + [PARK_MS] * 3
 
 
 @pytest.mark.rule("W-8", "W-9")
@@ -75,7 +75,7 @@ async def test_broker_serves_other_connections_after_each_64_frames_of_one_conne
         assert other.socket.send(other.frame(metadata(), 1))
         assert (await other.answer()).correlation_id == 2
         assert await ids(busy, count) == list(range(2, count + 2))
-        order = [seen.client_id for seen in cluster.journal.requests()][2:]
+        order = [request.client_id for request in cluster.journal.requests()][2:]
         assert order.index("other") <= 2 * FRAMES_PER_TURN
 
 

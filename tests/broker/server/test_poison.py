@@ -218,9 +218,9 @@ async def test_topics_keep_their_names_and_settings_although_request_buffers_are
 @pytest.mark.rule("P-17")
 async def test_resent_idempotent_batch_is_stored_once_although_request_buffers_are_reused() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
-        given = await client.ask(InitProducerIdRequest(None, 60_000), 1)
+        init_response = await client.ask(InitProducerIdRequest(None, 60_000), 1)
         for sequence in range(3):
-            options = {"producer_id": given.producer_id, "producer_epoch": 0, "base_sequence": sequence}
+            options = {"producer_id": init_response.producer_id, "producer_epoch": 0, "base_sequence": sequence}
             answer = await client.ask(produce("t", batch(b"%d" % sequence, **options)), 9)
             assert produced(answer).error_code == 0
             again = await client.ask(produce("t", batch(b"%d" % sequence, **options)), 9)
@@ -240,7 +240,10 @@ async def test_quota_still_throttles_a_client_id_although_request_buffers_are_re
         await cluster.clock.advance(first.throttle_time_ms)
         second = await client.ask(produce("t", batch(bytes(15_000))), 9)
         assert second.throttle_time_ms > first.throttle_time_ms
-        assert [seen.client_id for seen in cluster.journal.requests(client_id="limited")] == ["limited", "limited"]
+        assert [request.client_id for request in cluster.journal.requests(client_id="limited")] == [
+            "limited",
+            "limited",
+        ]
 
 
 @pytest.mark.rule("W-9")

@@ -113,11 +113,11 @@ async def test_small_fetch_response_from_a_log_file_is_sent_without_an_asyncio_t
         region = leader_of(cluster.state, "t", 0).log.store.region(0, 100)
         assert isinstance(region, FileRange)
         for limit, tasks in ((60_000, 0), (channel_module.SENDFILE_FROM_BYTES, 1)):
-            with tasks_of_the_broker() as made:
+            with tasks_of_the_broker() as broker_tasks:
                 answer = await client.ask(fetch(("t", 0, 0), partition_max=limit), 11)
             [(_, data)] = flat(answer)
             assert bytes(data.records) == stored(cluster, 0)[:limit]
-            assert len(made) == tasks
+            assert len(broker_tasks) == tasks
 
 
 async def test_fetch_response_of_7_mb_from_many_log_files_uses_at_most_2_mib_of_memory() -> None:
@@ -402,7 +402,7 @@ async def test_connection_closed_before_the_first_response_byte_leaves_no_asynci
         tasks_before_end: list[int] = []
 
         def end(exchange: Exchange) -> None:
-            tasks_before_end.append(len(made))
+            tasks_before_end.append(len(broker_tasks))
             if way == "close":
                 exchange.peer.refuse("the test ends it")
             else:
@@ -412,7 +412,7 @@ async def test_connection_closed_before_the_first_response_byte_leaves_no_asynci
         answer_fetches_with(
             cluster, file_range(cluster, 2 * MIB), also=lambda exchange: in_this_turn(lambda: end(exchange))
         )
-        with tasks_of_the_broker() as made:
+        with tasks_of_the_broker() as broker_tasks:
             await client.send(everything(0), 11)
             assert await client.rest() == b""
         assert tasks_before_end == [1]

@@ -58,12 +58,12 @@ def test_trace_says_how_many_entries_were_dropped_because_the_queue_was_full(tmp
 def test_trace_writer_drops_entries_when_its_queue_is_full_and_accepts_later_entries(tmp_path: Path) -> None:
     size = len(event("e", {"seq": 1}))
     writer = TraceWriter(tmp_path, "run", {}, queue_bytes=3 * size)
-    taken = 0
+    accepted = 0
     deadline = time.monotonic() + PATIENCE_S
-    while taken < 12 and time.monotonic() < deadline:  # the thread writes three at a time
+    while accepted < 12 and time.monotonic() < deadline:  # the thread writes three at a time
         before = writer.dropped
-        writer.put(event("e", {"seq": taken % 10}))
-        taken += writer.dropped == before
+        writer.put(event("e", {"seq": accepted % 10}))
+        accepted += writer.dropped == before
     writer.put(event("e", {"filler": "x" * 4 * size}))
     writer.close()
     recorded_events = events(tmp_path)

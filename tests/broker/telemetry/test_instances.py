@@ -128,10 +128,10 @@ def test_stored_telemetry_push_contains_the_client_id_and_the_decompressed_metri
     virtual = VirtualCluster(1, ENABLED)
     virtual.advance(12_345)
     pushing(virtual, b"metrics", compression)
-    [seen] = virtual.state.telemetry_history.pushes("pushing")
-    assert (seen.at_ms, seen.broker_id, seen.client_id) == (virtual.now_ms, 0, "pushing")
-    assert (seen.terminating, seen.compression, seen.payload) == (True, compression.name.lower(), b"metrics")
-    assert len(seen.client_instance_id) == 22
+    [push] = virtual.state.telemetry_history.pushes("pushing")
+    assert (push.at_ms, push.broker_id, push.client_id) == (virtual.now_ms, 0, "pushing")
+    assert (push.terminating, push.compression, push.payload) == (True, compression.name.lower(), b"metrics")
+    assert len(push.client_instance_id) == 22
     assert virtual.state.telemetry_history.pushes("other") == []
     virtual.state.reset()
     assert virtual.state.telemetry_history.pushes() == []
@@ -142,10 +142,10 @@ def test_oldest_stored_telemetry_pushes_are_dropped_if_count_or_size_is_too_larg
     virtual = VirtualCluster(1, ENABLED)
     for number in range(MOST_PUSHES + 1):
         pushing(virtual, b"%d" % number)
-    kept = virtual.state.telemetry_history.pushes()
-    assert (len(kept), kept[0].payload) == (MOST_PUSHES, b"1")
+    pushes = virtual.state.telemetry_history.pushes()
+    assert (len(pushes), pushes[0].payload) == (MOST_PUSHES, b"1")
     pushing(virtual, bytes(MOST_BYTES - 10), Compression.ZSTD)
-    assert sum(len(seen.payload) for seen in virtual.state.telemetry_history.pushes()) <= MOST_BYTES
+    assert sum(len(push.payload) for push in virtual.state.telemetry_history.pushes()) <= MOST_BYTES
     pushing(virtual, bytes(MOST_BYTES + 1), Compression.ZSTD)
     [only] = virtual.state.telemetry_history.pushes()
     assert len(only.payload) == MOST_BYTES + 1

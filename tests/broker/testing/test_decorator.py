@@ -220,7 +220,7 @@ def test_mypy_accepts_decorated_calls_without_the_cluster_argument(tmp_path: Pat
     command = [sys.executable, "-m", "mypy", "--config-file", "", "--ignore-missing-imports", "--follow-imports=silent"]
     command += ["--strict", "--cache-dir", str(tmp_path / "cache"), "program.py"]
     environment = {"MYPYPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    errors = [line.split(":")[1] for line in done.stdout.splitlines() if ": error: " in line]
+    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    errors = [line.split(":")[1] for line in completed.stdout.splitlines() if ": error: " in line]
     expected = [str(number) for number, line in enumerate(CHECKED.splitlines(), 1) if line.endswith("# error")]
-    assert errors == expected, done.stdout
+    assert errors == expected, completed.stdout

@@ -91,32 +91,32 @@ def test_method_group_returns_the_assignment_and_lag_of_a_consumer_group() -> No
         assert ask(address(c, "readers"), commit, 9).topics[0].partitions[0].error_code == NONE
         beat(c, "B", 0, [], instance_id="two")
         beat(c, "A", 1, [0, 1, 2, 3])
-        seen = c.group("readers")
-        first, second = seen.members
-        assert (seen.state, seen.group_type, seen.protocol_type, seen.protocol) == (
+        group = c.group("readers")
+        first, second = group.members
+        assert (group.state, group.group_type, group.protocol_type, group.protocol) == (
             "Reconciling",
             "consumer",
             "consumer",
             "uniform",
         )
-        assert (seen.epoch, seen.assignment_epoch, seen.coordinator) == (2, 2, 0)
-        assert (seen.committed, seen.lag) == ({("orders", 1): 1}, {("orders", 1): 2})
+        assert (group.epoch, group.assignment_epoch, group.coordinator) == (2, 2, 0)
+        assert (group.committed, group.lag) == ({("orders", 1): 1}, {("orders", 1): 2})
         assert set(first.target) | set(second.target) == set(ALL) and len(first.target) == 2
         assert (first.assignment, first.member_epoch) == (first.target, 1)
         assert set(first.pending_revocation) == set(second.target)
         assert second == MemberSeen(
             "B", "two", "kafkaproto", "/127.0.0.1", (), ("orders",), 2, second.target, ()
         )._replace(client_id=second.client_id)
-        assert c.groups() == {"readers": seen}
+        assert c.groups() == {"readers": group}
 
 
 def test_method_group_returns_generation_and_coordinator_and_topics_of_classic_group() -> None:
     with cluster(topics={"orders": 4}) as c:
         member_id = join_classic(c)
-        seen = c.group("readers")
-        [member] = seen.members
-        assert (seen.group_type, seen.state, seen.protocol) == ("classic", "Stable", "range")
-        assert (seen.epoch, seen.assignment_epoch, seen.coordinator) == (1, 1, 0)
+        group = c.group("readers")
+        [member] = group.members
+        assert (group.group_type, group.state, group.protocol) == ("classic", "Stable", "range")
+        assert (group.epoch, group.assignment_epoch, group.coordinator) == (1, 1, 0)
         assert (member.member_id, member.topics, member.member_epoch) == (member_id, ("orders",), None)
         assert member.assignment == member.target == (("orders", 2),)
         assert member.pending_revocation == ()
@@ -127,8 +127,8 @@ def test_lag_attribute_of_a_group_omits_partitions_without_leader() -> None:
         topics = [OffsetCommitRequestTopic("orders", partitions=[OffsetCommitRequestPartition(i, 0) for i in (0, 1)])]
         ask(address(c, "readers"), OffsetCommitRequest("readers", topics=topics), 8)
         c.broker(1).stop()
-        seen = c.group("readers")
-        assert (seen.committed, seen.lag) == ({("orders", 0): 0, ("orders", 1): 0}, {("orders", 0): 0})
+        group = c.group("readers")
+        assert (group.committed, group.lag) == ({("orders", 0): 0, ("orders", 1): 0}, {("orders", 0): 0})
 
 
 # ---- history -----------------------------------------------------------------------------------------------------------------
@@ -139,13 +139,13 @@ def test_causes_of_rebalances_can_still_be_queried_after_the_cluster_has_stopped
         beat(c, "A", 0, [])
         c.clock.advance(2000)
         beat(c, "A", -1)
-        seen = c.rebalances("readers")
-        assert [type(entry) for entry in seen] == [RebalanceSeen, RebalanceSeen]
-        assert [(entry.from_epoch, entry.to_epoch, entry.causes) for entry in seen] == [
+        rebalances = c.rebalances("readers")
+        assert [type(entry) for entry in rebalances] == [RebalanceSeen, RebalanceSeen]
+        assert [(entry.from_epoch, entry.to_epoch, entry.causes) for entry in rebalances] == [
             (0, 1, (Cause(CauseKind.JOINED, "A"),)),
             (1, 2, (Cause(CauseKind.LEFT, "A"),)),
         ]
-        assert [entry.elapsed_ms for entry in seen] == [0, 2000]
+        assert [entry.elapsed_ms for entry in rebalances] == [0, 2000]
         lines = c.explain().splitlines()
         assert lines[-2:] == [
             "+0.000 s broker 0 group readers: epoch 0 to 1, Stable after 0 ms with A: member A joined",
@@ -153,7 +153,7 @@ def test_causes_of_rebalances_can_still_be_queried_after_the_cluster_has_stopped
         ]
         assert [line for line in c.explain(1).splitlines() if " group readers: epoch" in line] == lines[-1:]
         assert "group readers: epoch" not in c.explain(0)
-    assert c.rebalances("readers") == seen
+    assert c.rebalances("readers") == rebalances
     assert c.explain().splitlines()[-1] == lines[-1]
 
 
@@ -247,8 +247,8 @@ def test_after_method_move_coordinator_the_old_coordinator_rejects_group_request
             pass
         old_address, old = address(c, "readers"), c.group("readers").coordinator
         assert old is not None
-        seen = c.move_coordinator("readers", 1 - old)
-        assert isinstance(seen, GroupSeen) and (seen.coordinator, seen.epoch) == (1 - old, 1)
+        moved = c.move_coordinator("readers", 1 - old)
+        assert isinstance(moved, GroupSeen) and (moved.coordinator, moved.epoch) == (1 - old, 1)
         assert address(c, "readers") != old_address
         request = ConsumerGroupHeartbeatRequest("readers", "A", 1)
         assert ask(old_address, request, 1).error_code == NOT_COORDINATOR
@@ -300,8 +300,8 @@ async def test_async_method_move_coordinator_returns_the_group_at_its_new_coordi
         bootstrap = c.bootstrap_servers[old]
         await asyncio.to_thread(ask, bootstrap, OffsetCommitRequest("readers", topics=topics), 8)
         assert c.group("readers").coordinator == old
-        seen = await c.move_coordinator("readers", 1 - old)
-        assert (seen.coordinator, seen.committed) == (1 - old, {("orders", 0): 0})
+        moved = await c.move_coordinator("readers", 1 - old)
+        assert (moved.coordinator, moved.committed) == (1 - old, {("orders", 0): 0})
 
 
 # ---- waiting -----------------------------------------------------------------------------------------------------------------
@@ -323,8 +323,8 @@ async def test_method_wait_for_group_accepts_each_state_of_a_consumer_group() ->
         assert (await reconciling).epoch == 2
         assigning = await waiting("Assigning", 1)
         await asyncio.to_thread(beat, c, "B", -1)
-        seen = await assigning
-        assert (seen.epoch, seen.assignment_epoch) == (3, 2)
+        assigning_group = await assigning
+        assert (assigning_group.epoch, assigning_group.assignment_epoch) == (3, 2)
         empty = await waiting("Empty", 0)
         c.expire_member("readers", "A")
         assert (await empty).members == ()

@@ -68,9 +68,9 @@ def test_members_of_a_kafka_connect_group_are_returned_with_an_empty_assignment(
         ask(
             c.bootstrap, SyncGroupRequest("workers", joined.generation_id, joined.member_id, assignments=assignments), 3
         )
-        seen = c.wait_for_group("workers", members=1, state="Stable")
-        [member] = seen.members
-        assert (seen.protocol_type, seen.protocol, member.assignment) == ("connect", "v1", ())
+        group = c.wait_for_group("workers", members=1, state="Stable")
+        [member] = group.members
+        assert (group.protocol_type, group.protocol, member.assignment) == ("connect", "v1", ())
         assert (member.member_id, member.group_instance_id) == (joined.member_id, None)
 
 
@@ -92,10 +92,10 @@ async def test_method_wait_for_group_waits_for_a_stable_group_and_later_for_an_e
         first, second = consumer("one"), consumer("two")
         await first.start()
         await second.start()
-        seen = await waiting
-        assert (seen.group_id, seen.state, seen.protocol_type) == ("readers", "Stable", "consumer")
-        assert sorted(member.client_id for member in seen.members) == ["one", "two"]
-        assert sorted(partition for member in seen.members for partition in member.assignment) == [
+        group = await waiting
+        assert (group.group_id, group.state, group.protocol_type) == ("readers", "Stable", "consumer")
+        assert sorted(member.client_id for member in group.members) == ["one", "two"]
+        assert sorted(partition for member in group.members for partition in member.assignment) == [
             ("orders", 0),
             ("orders", 1),
         ]

@@ -90,7 +90,7 @@ def test_stopped_cluster_still_shows_its_requests_in_method_explain_and_journal(
         ask(c.bootstrap, MetadataRequest([]), 9)
         explained, conversations = c.explain(), c.conversations()
     assert "Metadata v9" in explained
-    assert [seen.api for seen in c.journal.requests()] == ["Metadata"]
+    assert [request.api for request in c.journal.requests()] == ["Metadata"]
     assert (c.explain(), c.conversations()) == (explained, conversations)
 
 

@@ -38,10 +38,17 @@ def begun(c: TestCluster, transactional_id: str = "shop") -> tuple[Producer, Top
 def test_cluster_returns_state_and_partitions_of_a_transaction_by_transactional_id(c: TestCluster) -> None:
     assert c.transactions() == {}
     producer, topic = begun(c)
-    seen = c.transaction("shop")
-    assert (seen.state, seen.partitions, seen.epoch, seen.timeout_ms) == ("Ongoing", (("orders", 0),), 0, 60_000)
-    assert seen.producer_id == producer.producer_id and seen.started_ms > 0 and seen.coordinator == 0
-    assert c.transactions("Ongoing") == {"shop": seen} and c.transactions("Empty") == {}
+    transaction = c.transaction("shop")
+    assert (transaction.state, transaction.partitions, transaction.epoch, transaction.timeout_ms) == (
+        "Ongoing",
+        (("orders", 0),),
+        0,
+        60_000,
+    )
+    assert (
+        transaction.producer_id == producer.producer_id and transaction.started_ms > 0 and transaction.coordinator == 0
+    )
+    assert c.transactions("Ongoing") == {"shop": transaction} and c.transactions("Empty") == {}
     assert c.producers("orders") == [ProducerSeen(producer.producer_id, 0, 0, 0)]
     assert c.producers("orders", 1) == [] and c.last_stable_offset("orders") == 0
     group = Group(producer.subject)
@@ -49,8 +56,8 @@ def test_cluster_returns_state_and_partitions_of_a_transaction_by_transactional_
     assert producer.commit_offsets(group, {("orders", 1): 5}) == {("orders", 1): 0}
     assert c.pending_offsets(group.id) == {("orders", 1): 5}
     assert producer.end(commit=True)[0] == 0
-    done = c.wait_for_transaction("shop", "CompleteCommit")
-    assert done.partitions == () and c.last_stable_offset("orders") == 2
+    completed = c.wait_for_transaction("shop", "CompleteCommit")
+    assert completed.partitions == () and c.last_stable_offset("orders") == 2
     assert c.pending_offsets(group.id) == {} and c.committed(group.id) == {("orders", 1): 5}
     changes = [event.facts for event in c.journal.events("transaction")]
     ended = "the producer ended it"
@@ -114,8 +121,8 @@ def test_history_of_an_aborted_transaction_contains_the_cause_of_the_abort(
 def test_commit_after_a_transaction_expired_or_its_producer_was_fenced_is_rejected(c: TestCluster, method: str) -> None:
     producer, topic = begun(c)
     getattr(c, method)("shop")
-    seen = c.wait_for_transaction("shop", "CompleteAbort")
-    assert seen.epoch == 1
+    aborted = c.wait_for_transaction("shop", "CompleteAbort")
+    assert aborted.epoch == 1
     assert producer.end(commit=True)[0] == FENCED
     assert producer.send(topic, 1)[0] == OLD_EPOCH
     c.fence_producer("shop")
@@ -123,8 +130,8 @@ def test_commit_after_a_transaction_expired_or_its_producer_was_fenced_is_reject
 
 
 def test_last_stable_offset_does_not_advance_past_a_hanging_transaction(c: TestCluster) -> None:
-    seen = c.hang_transaction("orders", 1)
-    assert seen in c.producers("orders", 1) and c.last_stable_offset("orders", 1) == 0
+    hanging = c.hang_transaction("orders", 1)
+    assert hanging in c.producers("orders", 1) and c.last_stable_offset("orders", 1) == 0
     assert c.transactions() == {}
     c.produce("orders", [b"later"], partition=1)
     assert c.last_stable_offset("orders", 1) == 0

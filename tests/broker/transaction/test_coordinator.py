@@ -25,16 +25,16 @@ LAST_EPOCH = 32_766
 
 @pytest.fixture
 def bench() -> Iterator[TransactionBench]:
-    made = TransactionBench()
-    yield made
-    made.stop()
+    transaction_bench = TransactionBench()
+    yield transaction_bench
+    transaction_bench.stop()
 
 
 @pytest.fixture
 def newer() -> Iterator[TransactionBench]:
-    made = TransactionBench(newer=True)
-    yield made
-    made.stop()
+    transaction_bench = TransactionBench(newer=True)
+    yield transaction_bench
+    transaction_bench.stop()
 
 
 def visible(topic: Topic) -> tuple[int, int, list[tuple[int, int]]]:

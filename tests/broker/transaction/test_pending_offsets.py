@@ -17,9 +17,9 @@ from tests.support.broker.transaction_bench import TransactionBench
 
 @pytest.fixture(params=[False, True], ids=["3.9", "4.2"])
 def bench(request: pytest.FixtureRequest) -> Iterator[TransactionBench]:
-    made = TransactionBench(newer=request.param)
-    yield made
-    made.stop()
+    transaction_bench = TransactionBench(newer=request.param)
+    yield transaction_bench
+    transaction_bench.stop()
 
 
 def begin(bench: TransactionBench, topic: Topic) -> tuple[Producer, Group]:
@@ -47,13 +47,15 @@ def move(bench: TransactionBench, group: Group) -> None:
 
 def committed(bench: TransactionBench, group: Group) -> list[dict[PartitionKey, int]]:
     """Return the committed offsets on the coordinator, and on the next one, which loads them; empty without a group."""
-    seen = []
+    committed_offsets = []
     for _ in range(2):
         group_state = state(bench, group)
         assert group_state is None or not group_state.writing
-        seen.append({} if group_state is None else {key: offset.offset for key, offset in group_state.offsets.items()})
+        committed_offsets.append(
+            {} if group_state is None else {key: offset.offset for key, offset in group_state.offsets.items()}
+        )
         move(bench, group)
-    return seen
+    return committed_offsets
 
 
 @pytest.mark.rule("TX-43")

@@ -35,7 +35,7 @@ def markers_are_lost(patch: pytest.MonkeyPatch) -> None:
 
 def aborts_commit(patch: pytest.MonkeyPatch) -> None:
     end = TransactionIndex.end
-    patch.setattr(TransactionIndex, "end", lambda index, *given, aborted: end(index, *given, aborted=False))
+    patch.setattr(TransactionIndex, "end", lambda index, *arguments, aborted: end(index, *arguments, aborted=False))
 
 
 def decided_transactions_are_not_resumed(patch: pytest.MonkeyPatch) -> None:

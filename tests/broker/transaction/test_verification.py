@@ -30,9 +30,9 @@ NOT_COORDINATOR, NOT_IN_TRANSACTION = 16, 48
 
 @pytest.fixture
 def newer() -> Iterator[TransactionBench]:
-    made = TransactionBench(newer=True)
-    yield made
-    made.stop()
+    transaction_bench = TransactionBench(newer=True)
+    yield transaction_bench
+    transaction_bench.stop()
 
 
 def one_record(producer: Producer, sequence: int) -> bytes:
@@ -86,8 +86,8 @@ def test_batch_whose_verification_began_before_the_commit_marker_is_rejected(new
     assert described.transaction_state == "Ongoing"
     assert [sorted(entry.partitions) for entry in described.topics] == [[1]]
     producer.finish(commit=True)
-    seen = read(topic, 0, isolation=1)
-    assert (seen.high_watermark, seen.last_stable_offset) == (2, 2)
+    partition_data = read(topic, 0, isolation=1)
+    assert (partition_data.high_watermark, partition_data.last_stable_offset) == (2, 2)
 
 
 @pytest.mark.rule("TX-19")
