@@ -96,18 +96,18 @@ def for_long() -> Iterator[tuple[str, bool]]:
 
 def _judged(ours: Ours, who: Who, seconds: int) -> tuple[str, bool]:
     """Return (line, whether it holds) for the throttle times, mutes, bytes and records of one client."""
-    seen = ours.charges(who)
-    differ = wrong(seen, QUOTA, SAMPLES)
+    charges = ours.charges(who)
+    differ = wrong(charges, QUOTA, SAMPLES)
     within_ms = seconds * 1000
-    charged, possible = bytes_within(seen, within_ms), bytes_within(replayed(seen, QUOTA, SAMPLES), within_ms)
+    charged, possible = bytes_within(charges, within_ms), bytes_within(replayed(charges, QUOTA, SAMPLES), within_ms)
     numbers = ours.runs[who].numbers
     whole = numbers == list(range(len(numbers)))
     if who[0] == "producer":
         whole &= [number_in(value) for value in ours.records(who)] == numbers
     late_ms = lateness_ms(ours.kafka, [name_of(who)])
-    throttled = sum(charge.throttle_ms > 0 for charge in seen)
+    throttled = sum(charge.throttle_ms > 0 for charge in charges)
     line = (
-        f"{name_of(who)}, {seconds} s: {len(seen)} requests, {throttled} throttled, {len(differ)} throttle times differ from the rules; "
+        f"{name_of(who)}, {seconds} s: {len(charges)} requests, {throttled} throttled, {len(differ)} throttle times differ from the rules; "
         f"charged bytes / possible bytes {charged / possible:.3f}; {len(numbers)} records{'' if whole else ', not all once and in order'}"
     )
     return line, not differ and whole and min(late_ms) >= 0 and abs(charged / possible - 1) <= TOLERANCE

@@ -39,16 +39,16 @@ async def kafka() -> AsyncIterator[AsyncTestCluster]:
 @pytest.fixture
 async def make(kafka: AsyncTestCluster) -> AsyncIterator[Make]:
     """Return a function that starts a client, `await make(AIOKafkaConsumer, …)`; the clients are stopped after the test."""
-    made: list[Any] = []
+    clients: list[Any] = []
 
     async def new(kind: Any, *arguments: Any, **settings: Any) -> Any:
         client = kind(*arguments, bootstrap_servers=kafka.bootstrap, **settings)
-        made.append(client)
+        clients.append(client)
         await client.start()
         return client
 
     yield new
-    for client in made:
+    for client in clients:
         await (client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
 
 
@@ -74,11 +74,11 @@ async def read(consumer: Any, count: int) -> list[Any]:
     return polled_records
 
 
-async def eventually(condition: Callable[[], object], what: str) -> None:
+async def eventually(condition: Callable[[], object], description: str) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + PATIENCE_SECONDS
     while not condition():
-        assert loop.time() < deadline, f"not within {PATIENCE_SECONDS} s: {what}"
+        assert loop.time() < deadline, f"not within {PATIENCE_SECONDS} s: {description}"
         await asyncio.sleep(0.005)
 
 
@@ -98,9 +98,12 @@ async def test_aiokafka_consumes_produced_records_unchanged_in_every_compression
     sent.append(await producer.send("t", key=b"gone", value=None))
     await asyncio.gather(*sent)
     assert codecs(kafka) == {CODECS[kind]}
-    seen = await read(await reader(make), 101)
-    assert [r.value for r in seen if r.key == b"gone"] == [None]
-    assert sorted((r.timestamp, r.key, r.value, tuple(r.headers)) for r in seen if r.key != b"gone") == expected_records
+    consumed = await read(await reader(make), 101)
+    assert [r.value for r in consumed if r.key == b"gone"] == [None]
+    assert (
+        sorted((r.timestamp, r.key, r.value, tuple(r.headers)) for r in consumed if r.key != b"gone")
+        == expected_records
+    )
 
 
 async def test_aiokafka_idempotent_producer_sends_consecutive_sequence_numbers(
@@ -147,8 +150,8 @@ async def test_aiokafka_admin_client_creates_describes_lists_and_deletes_topics(
     admin = await make(AIOKafkaAdminClient)
     await admin.create_topics([NewTopic("made", 4, 2, topic_configs={"max.message.bytes": "2000"})])
     assert set(await admin.list_topics()) == {"t", "made"}
-    [made] = await admin.describe_topics(["made"])
-    assert [len(p["replicas"]) for p in made["partitions"]] == [2] * 4
+    [described_topic] = await admin.describe_topics(["made"])
+    assert [len(p["replicas"]) for p in described_topic["partitions"]] == [2] * 4
     again = await admin.create_topics([NewTopic("made", 1, 1)])
     assert [error[1] for error in again.topic_errors] == [TopicAlreadyExistsError.errno]
     await admin.delete_topics(["made"])
@@ -212,15 +215,15 @@ class Member:
 
 @pytest.fixture
 async def member(make: Make) -> AsyncIterator[Callable[..., Awaitable[Member]]]:
-    made: list[Member] = []
+    members: list[Member] = []
 
     async def new(**settings: Any) -> Member:
         base = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "heartbeat_interval_ms": 50}
-        made.append(Member(await make(AIOKafkaConsumer, group_id="g", **{**base, **settings})))
-        return made[-1]
+        members.append(Member(await make(AIOKafkaConsumer, group_id="g", **{**base, **settings})))
+        return members[-1]
 
     yield new
-    for consumer in made:
+    for consumer in members:
         await consumer.stop()
 
 

@@ -40,44 +40,44 @@ def test_documented_results_cover_each_task_of_each_client_library_and_kafka_rel
     assert tuple(documented) == CLIENTS
     for client, entry in documented.items():
         assert tuple(entry["releases"]) == expected.RELEASES
-        for release, seen in entry["releases"].items():
-            assert tuple(seen["tasks"]) == TASKS
+        for release, results in entry["releases"].items():
+            assert tuple(results["tasks"]) == TASKS
             assert {"connect", "produce", "consume", "group"} <= {
-                task for task, outcome in seen["tasks"].items() if outcome == WORKS
+                task for task, outcome in results["tasks"].items() if outcome == WORKS
             }, f"{client} with {release}"
 
 
-def _other_text(seen: dict[str, Any]) -> None:
-    seen["tasks"]["new group"] = seen["tasks"]["new group"].replace("CLASSIC", "classic")
+def _other_text(results: dict[str, Any]) -> None:
+    results["tasks"]["new group"] = results["tasks"]["new group"].replace("CLASSIC", "classic")
 
 
-def _waits(seen: dict[str, Any]) -> None:
-    seen["tasks"]["group"] = WAITS
+def _waits(results: dict[str, Any]) -> None:
+    results["tasks"]["group"] = WAITS
 
 
-def _missing(seen: dict[str, Any]) -> None:
-    seen["tasks"]["transaction"] = MISSING
+def _missing(results: dict[str, Any]) -> None:
+    results["tasks"]["transaction"] = MISSING
 
 
-def _no_task(seen: dict[str, Any]) -> None:
-    del seen["tasks"]["produce"]
+def _no_task(results: dict[str, Any]) -> None:
+    del results["tasks"]["produce"]
 
 
-def _other_version(seen: dict[str, Any]) -> None:
-    seen["versions"]["Fetch"] += 1
+def _other_version(results: dict[str, Any]) -> None:
+    results["versions"]["Fetch"] += 1
 
 
-def _other_note(seen: dict[str, Any]) -> None:
-    seen["note"] = "Broker version identified as 4.2"
+def _other_note(results: dict[str, Any]) -> None:
+    results["note"] = "Broker version identified as 4.2"
 
 
 @pytest.mark.parametrize("change", [_other_text, _waits, _missing, _no_task, _other_version, _other_note])
 def test_each_deviation_from_documented_client_library_results_is_reported_once(change: Any) -> None:
     documented = expected.load()
-    seen = {client: copy.deepcopy(entry["releases"]["2.8"]) for client, entry in documented.items()}
-    assert expected.differences("2.8", seen) == []
-    change(seen["java"])
-    assert len(expected.differences("2.8", seen)) == 1
+    results_by_client = {client: copy.deepcopy(entry["releases"]["2.8"]) for client, entry in documented.items()}
+    assert expected.differences("2.8", results_by_client) == []
+    change(results_by_client["java"])
+    assert len(expected.differences("2.8", results_by_client)) == 1
 
 
 def test_client_library_check_lists_a_group_whose_commit_is_missing_on_the_broker() -> None:

@@ -44,7 +44,7 @@ Make = Callable[..., Any]
 @pytest.fixture
 def consumer(kafka: TestCluster) -> Iterator[Make]:
     """Return a function that creates consumers, `consumer(group="g", **{"client.rack": "b"})`; they are closed after the test."""
-    made: list[Consumer] = []
+    consumers: list[Consumer] = []
 
     def new(group: str = "g", **settings: Any) -> Consumer:
         base = {
@@ -54,11 +54,11 @@ def consumer(kafka: TestCluster) -> Iterator[Make]:
             "enable.auto.commit": False,
             "heartbeat.interval.ms": 50,
         }
-        made.append(Consumer({**base, **settings}))
-        return made[-1]
+        consumers.append(Consumer({**base, **settings}))
+        return consumers[-1]
 
     yield new
-    for client in made:
+    for client in consumers:
         client.close()
 
 
@@ -87,38 +87,38 @@ def read(consumer: Consumer, count: int) -> list[Any]:
     return messages
 
 
-def send(made: Producer, count: int, **where: Any) -> None:
+def send(kafka_producer: Producer, count: int, **where: Any) -> None:
     for i in range(count):
-        made.produce("t", value=b"%d" % i, **where)
-    assert made.flush(SECONDS) == 0
+        kafka_producer.produce("t", value=b"%d" % i, **where)
+    assert kafka_producer.flush(SECONDS) == 0
 
 
 @pytest.mark.parametrize("kind", CODECS)
 def test_confluent_kafka_consumes_produced_records_unchanged_in_every_compression(
     kafka: TestCluster, consumer: Make, kind: str
 ) -> None:
-    made = producer(kafka, **{"compression.type": kind, "linger.ms": 50})
+    kafka_producer = producer(kafka, **{"compression.type": kind, "linger.ms": 50})
     expected_records = [
         (START_MS + i, b"key %d" % (i % 7), b"value %d " % i * 20, [("n", b"%d" % i), ("none", None)])
         for i in range(100)
     ]
     for timestamp_ms, key, value, headers in expected_records:
-        made.produce("t", key=key, value=value, headers=headers, timestamp=timestamp_ms)
-    made.produce("t", key=b"gone", value=None)
-    assert made.flush(SECONDS) == 0
+        kafka_producer.produce("t", key=key, value=value, headers=headers, timestamp=timestamp_ms)
+    kafka_producer.produce("t", key=b"gone", value=None)
+    assert kafka_producer.flush(SECONDS) == 0
     assert CODECS[kind] in codecs(kafka)
     reader = consumer()
     reader.assign(all_of("t"))
-    seen = read(reader, 101)
-    assert [m.value() for m in seen if m.key() == b"gone"] == [None]
-    read_records = sorted((m.timestamp()[1], m.key(), m.value(), m.headers()) for m in seen if m.key() != b"gone")
+    messages = read(reader, 101)
+    assert [m.value() for m in messages if m.key() == b"gone"] == [None]
+    read_records = sorted((m.timestamp()[1], m.key(), m.value(), m.headers()) for m in messages if m.key() != b"gone")
     assert read_records == expected_records
 
 
 def test_confluent_kafka_idempotent_producer_sends_consecutive_sequence_numbers(kafka: TestCluster) -> None:
-    made = producer(kafka, **{"enable.idempotence": True})
+    kafka_producer = producer(kafka, **{"enable.idempotence": True})
     for _ in range(4):
-        send(made, 1, partition=0)
+        send(kafka_producer, 1, partition=0)
     headers = batch_headers(kafka)
     assert len({h.producer_id for h in headers}) == 1
     assert headers[0].producer_id >= 0
@@ -136,10 +136,10 @@ def test_confluent_kafka_producer_stores_its_records_with_every_acks_setting(kaf
 def test_confluent_kafka_consumer_finds_watermarks_and_offsets_by_timestamp(
     kafka: TestCluster, admin: AdminClient, consumer: Make
 ) -> None:
-    made = producer(kafka)
+    kafka_producer = producer(kafka)
     for i in range(10):
-        made.produce("t", value=b"v", partition=0, timestamp=START_MS + i * 100)
-        made.flush(SECONDS)
+        kafka_producer.produce("t", value=b"v", partition=0, timestamp=START_MS + i * 100)
+        kafka_producer.flush(SECONDS)
     reader = consumer()
     [offsets_for_time] = reader.offsets_for_times([TopicPartition("t", 0, START_MS + 350)], timeout=SECONDS)
     assert offsets_for_time.offset == 4
@@ -157,8 +157,8 @@ def test_confluent_kafka_consumer_finds_watermarks_and_offsets_by_timestamp(
 def test_confluent_kafka_admin_client_creates_describes_lists_and_deletes_topics(
     kafka: TestCluster, admin: AdminClient
 ) -> None:
-    [made] = admin.create_topics([NewTopic("made", 4, 2, config={"max.message.bytes": "2000"})]).values()
-    made.result(SECONDS)
+    [created] = admin.create_topics([NewTopic("made", 4, 2, config={"max.message.bytes": "2000"})]).values()
+    created.result(SECONDS)
     listed = admin.list_topics(timeout=SECONDS)
     assert set(listed.topics) == {"t", "made"}
     assert [len(p.replicas) for p in listed.topics["made"].partitions.values()] == [2] * 4
@@ -190,9 +190,9 @@ def test_confluent_kafka_admin_client_describes_the_cluster(kafka: TestCluster, 
 
 @pytest.mark.rule("M-3")
 def test_confluent_kafka_producer_creates_a_missing_topic(kafka: TestCluster) -> None:
-    made = producer(kafka)
-    made.produce("new", value=b"first")
-    assert made.flush(SECONDS) == 0
+    kafka_producer = producer(kafka)
+    kafka_producer.produce("new", value=b"first")
+    assert kafka_producer.flush(SECONDS) == 0
     assert [record.value for record in kafka.records("new")] == [b"first"]
 
 
@@ -224,14 +224,14 @@ class Member:
 @pytest.fixture
 def member(consumer: Make) -> Iterator[Callable[..., Member]]:
     """Return a function that creates members, `member(**settings)`; they are stopped before their consumers are closed."""
-    made: list[Member] = []
+    members: list[Member] = []
 
     def new(**settings: Any) -> Member:
-        made.append(Member(consumer, **settings))
-        return made[-1]
+        members.append(Member(consumer, **settings))
+        return members[-1]
 
     yield new
-    for client in made:
+    for client in members:
         client.stop()
 
 
@@ -303,13 +303,13 @@ def test_confluent_kafka_member_that_disappears_is_removed_after_session_timeout
 def test_confluent_kafka_producer_over_quota_receives_its_throttle_times(kafka: TestCluster) -> None:
     kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
     throttles: list[int] = []
-    made = producer(
+    kafka_producer = producer(
         kafka,
         **{"client.id": "limited", "throttle_cb": lambda event: throttles.append(round(event.throttle_time * 1000))},
     )
-    made.produce("t", value=b"x" * 102_000, partition=0)
-    assert made.flush(SECONDS) == 0
-    made.poll(0)
+    kafka_producer.produce("t", value=b"x" * 102_000, partition=0)
+    assert kafka_producer.flush(SECONDS) == 0
+    kafka_producer.poll(0)
     [throttled] = [r.throttle_time_ms for r in kafka.journal.requests(api="Produce")]
     assert 200 <= throttled <= 240  # 102 kB and its headers at 10 kB/s, with ten seconds' worth unthrottled
     assert throttles == [throttled]
@@ -355,7 +355,7 @@ def test_confluent_kafka_producer_loses_no_records_while_a_broker_stops_and_star
     kafka: TestCluster, consumer: Make
 ) -> None:
     settings = {"enable.idempotence": True, "retry.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
-    made, failed = producer(kafka, **settings), []
+    kafka_producer, failed = producer(kafka, **settings), []
 
     def delivered(error: Any, _: Any) -> None:
         if error is not None:
@@ -366,10 +366,10 @@ def test_confluent_kafka_producer_loses_no_records_while_a_broker_stops_and_star
             kafka.broker(1).stop()
         if i == 200:
             kafka.broker(1).start()
-        made.produce("t", value=b"%d" % i, partition=i % 3, on_delivery=delivered)
+        kafka_producer.produce("t", value=b"%d" % i, partition=i % 3, on_delivery=delivered)
         if i % 20 == 0:
-            assert made.flush(SECONDS) == 0
-    assert made.flush(SECONDS) == 0
+            assert kafka_producer.flush(SECONDS) == 0
+    assert kafka_producer.flush(SECONDS) == 0
     assert failed == []
     assert sorted(int(r.value) for r in kafka.records("t")) == list(range(300))
     reader = consumer()
@@ -380,9 +380,9 @@ def test_confluent_kafka_producer_loses_no_records_while_a_broker_stops_and_star
 def test_confluent_kafka_clients_produce_and_consume_while_virtual_time_advances(
     kafka: TestCluster, consumer: Make
 ) -> None:
-    made, reader = producer(kafka), consumer()
+    kafka_producer, reader = producer(kafka), consumer()
     reader.assign(all_of("t"))
     for i in range(3):
-        send(made, 1, partition=i)
+        send(kafka_producer, 1, partition=i)
         kafka.clock.advance(60_000)
     assert len(read(reader, 3)) == 3

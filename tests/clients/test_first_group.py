@@ -52,7 +52,7 @@ async def test_first_consumer_group_waits_at_most_twice_as_long_for_a_record_as_
                 cluster.produce("orders", ["first"])
                 first.append(await consume(cluster, "one"))
                 second.append(await consume(cluster, "two"))
-                errors = {error for seen in cluster.journal.requests() for error in seen.errors}
+                errors = {error for request in cluster.journal.requests() for error in request.errors}
                 assert "COORDINATOR_NOT_AVAILABLE" not in errors
     assert statistics.median(first) <= 2 * statistics.median(second)
     assert [entry.getMessage() for entry in caplog.records if entry.levelno >= logging.WARNING] == []
@@ -87,8 +87,8 @@ def test_first_group_join_in_a_process_takes_at_most_twice_as_long_as_the_second
     """Without preloading it took 17 times as long as the second client. The rest is the first use of aiokafka itself."""
     pairs = []
     for _ in range(2 * ROUNDS):
-        done = subprocess.run([sys.executable, "-c", FIRST_CLIENT], capture_output=True, text=True, check=True)
-        first, second, *late = done.stdout.split()
+        completed = subprocess.run([sys.executable, "-c", FIRST_CLIENT], capture_output=True, text=True, check=True)
+        first, second, *late = completed.stdout.split()
         assert late == []
         pairs.append((float(first), float(second)))
     first_s, second_s = (min(times) for times in zip(*pairs, strict=True))  # other work on the machine only adds time

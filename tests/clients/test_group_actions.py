@@ -28,7 +28,7 @@ def kafka() -> Iterator[TestCluster]:
 
 def consumer(kafka: TestCluster, protocol: str, **settings: object) -> Consumer:
     own: dict[str, object] = {"heartbeat.interval.ms": 100, "session.timeout.ms": 6000} if protocol == "classic" else {}
-    made = Consumer(
+    new_consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap,
             "group.id": "readers",
@@ -38,8 +38,8 @@ def consumer(kafka: TestCluster, protocol: str, **settings: object) -> Consumer:
             **settings,
         }
     )
-    made.subscribe(["orders"])
-    return made
+    new_consumer.subscribe(["orders"])
+    return new_consumer
 
 
 def poll_until(each: Consumer, reached: Callable[[], bool]) -> tuple[list[bytes], set[int]]:
@@ -63,12 +63,12 @@ def has_all(kafka: TestCluster, epoch: int) -> Callable[[], bool]:
     """Return a condition: the group is Stable at least at `epoch`, with one member that has all partitions."""
 
     def check() -> bool:
-        seen = kafka.groups().get("readers")
+        group = kafka.groups().get("readers")
         return (
-            seen is not None
-            and seen.state == "Stable"
-            and seen.epoch >= epoch
-            and [len(member.assignment) for member in seen.members] == [PARTITIONS]
+            group is not None
+            and group.state == "Stable"
+            and group.epoch >= epoch
+            and [len(member.assignment) for member in group.members] == [PARTITIONS]
         )
 
     return check
@@ -83,13 +83,13 @@ def test_expired_librdkafka_member_joins_again_and_continues_to_read(kafka: Test
     kinds = [cause.kind for entry in kafka.rebalances("readers") for cause in entry.causes]
     assert kinds == [CauseKind.JOINED, CauseKind.SESSION_TIMED_OUT, CauseKind.JOINED]
     kafka.produce("orders", ["after"], partition=0)
-    seen: list[bytes] = []
+    values: list[bytes] = []
     deadline = time.monotonic() + WAIT_SECONDS
-    while seen != [b"after"]:
-        assert time.monotonic() < deadline, seen
+    while values != [b"after"]:
+        assert time.monotonic() < deadline, values
         message = reader.poll(0.1)
         if message is not None and message.error() is None:
-            seen.append(message.value())
+            values.append(message.value())
     reader.close()
 
 
@@ -99,8 +99,8 @@ def test_fenced_librdkafka_member_of_a_kip_848_group_joins_again(kafka: TestClus
     before = kafka.group("readers")
     kafka.fence_member("readers", before.members[0].member_id)
     poll_until(reader, has_all(kafka, before.epoch + 2))
-    refused = [seen for seen in kafka.journal.requests("ConsumerGroupHeartbeat") if seen.errors]
-    assert [seen.errors for seen in refused] == [("FENCED_MEMBER_EPOCH",)]
+    refused = [request for request in kafka.journal.requests("ConsumerGroupHeartbeat") if request.errors]
+    assert [request.errors for request in refused] == [("FENCED_MEMBER_EPOCH",)]
     reader.close()
 
 

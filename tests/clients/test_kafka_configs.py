@@ -38,8 +38,8 @@ def test_kafka_configs_tool_prints_the_error_for_an_invalid_quota_and_sets_no_qu
 def test_kafka_configs_tool_sets_describes_and_removes_topic_settings() -> None:
     t = f"{TOPICS} --entity-name t"
     with cluster(1, {"t": 1}) as kafka:
-        given = "max.message.bytes=5000,cleanup.policy=[compact,delete]"
-        assert configs(kafka.bootstrap, f"--alter --add-config {given} {t}") == [
+        settings = "max.message.bytes=5000,cleanup.policy=[compact,delete]"
+        assert configs(kafka.bootstrap, f"--alter --add-config {settings} {t}") == [
             "Completed updating config for topic t."
         ]
         [described] = configs(kafka.bootstrap, f"--describe {t}")

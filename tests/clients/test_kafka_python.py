@@ -36,16 +36,16 @@ POLL_MS = 1_000  # kafka-python 3.0.12 can miss the end of a rebalance that outl
 @pytest.fixture
 def make(kafka: TestCluster) -> Iterator[Make]:
     """Return a function that creates clients, `make(KafkaConsumer, …)`; they are closed after the test."""
-    made: list[Any] = []
+    clients: list[Any] = []
 
     def new(kind: Any, *arguments: Any, **settings: Any) -> Any:
-        made.append(kind(*arguments, bootstrap_servers=kafka.bootstrap_servers, **settings))
-        return made[-1]
+        clients.append(kind(*arguments, bootstrap_servers=kafka.bootstrap_servers, **settings))
+        return clients[-1]
 
     yield new
-    for client in made:
+    for client in clients:
         client.close()
-    made.clear()
+    clients.clear()
     gc.collect()  # collect unclosed sockets of kafka-python (failed connects) here, not in another test
 
 
@@ -81,9 +81,9 @@ def test_kafka_python_consumes_produced_records_unchanged_in_every_compression(
     consumer = make(KafkaConsumer)
     consumer.assign(all_of("t"))
     consumer.seek_to_beginning()
-    seen = read(consumer, 101)
-    assert [r.value for r in seen if r.key == b"gone"] == [None]
-    read_records = sorted((r.timestamp, r.key, r.value, list(r.headers)) for r in seen if r.key != b"gone")
+    consumed = read(consumer, 101)
+    assert [r.value for r in consumed if r.key == b"gone"] == [None]
+    read_records = sorted((r.timestamp, r.key, r.value, list(r.headers)) for r in consumed if r.key != b"gone")
     assert read_records == [
         (timestamp_ms, key, value, headers) for key, value, headers, timestamp_ms in expected_records
     ]
@@ -122,8 +122,8 @@ def test_kafka_python_admin_client_creates_describes_lists_and_deletes_topics(ka
     expected_topic = {"made": {"num_partitions": 4, "replication_factor": 2, "configs": {"max.message.bytes": "2000"}}}
     admin.create_topics(expected_topic, wait_for_metadata=True)
     assert set(admin.list_topics()) == {"t", "made"}
-    [made] = admin.describe_topics(["made"])
-    assert [len(p["replica_nodes"]) for p in made["partitions"]] == [2] * 4
+    [described_topic] = admin.describe_topics(["made"])
+    assert [len(p["replica_nodes"]) for p in described_topic["partitions"]] == [2] * 4
     with pytest.raises(TopicAlreadyExistsError):
         admin.create_topics(expected_topic)
     admin.delete_topics(["made"])
@@ -266,8 +266,8 @@ def test_kafka_python_metric_throttle_time_max_equals_the_longest_produce_thrott
     producer.send("t", value=b"x", partition=0).get(10)
     [throttled, later] = [r.throttle_time_ms for r in kafka.journal.requests(api="Produce")][:2]
     assert 200 <= throttled <= 240  # 102 kB and its headers at 10 kB/s, with ten seconds' worth unthrottled
-    seen = producer.metrics()["producer-metrics"]["throttle-time-max"]
-    assert seen == max(throttled, later)
+    throttle_time_max = producer.metrics()["producer-metrics"]["throttle-time-max"]
+    assert throttle_time_max == max(throttled, later)
 
 
 @pytest.mark.rule("T-4", "Q-3")

@@ -24,7 +24,7 @@ def kafka() -> Iterator[TestCluster]:
 
 
 def consumer(kafka: TestCluster, client_id: str) -> Consumer:
-    made = Consumer(
+    new_consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap,
             "group.id": "readers",
@@ -34,8 +34,8 @@ def consumer(kafka: TestCluster, client_id: str) -> Consumer:
             "enable.auto.commit": False,
         }
     )
-    made.subscribe(["orders"])
-    return made
+    new_consumer.subscribe(["orders"])
+    return new_consumer
 
 
 def poll_until(reached: Callable[[], bool], *consumers: Consumer) -> list[bytes]:
@@ -58,16 +58,16 @@ def owned(each: Consumer) -> set[int]:
 
 def test_librdkafka_kip_848_group_shares_partitions_and_resumes_from_commits(kafka: TestCluster) -> None:
     first = consumer(kafka, "first")
-    seen: list[bytes] = []
-    seen += poll_until(lambda: len(owned(first)) == PARTITIONS, first)
+    consumed: list[bytes] = []
+    consumed += poll_until(lambda: len(owned(first)) == PARTITIONS, first)
     expected = {f"{index}-{n}".encode() for index in range(PARTITIONS) for n in range(PER_PARTITION)}
     deadline = time.monotonic() + WAIT_SECONDS
-    while set(seen) != expected:
-        assert time.monotonic() < deadline, sorted(seen)
+    while set(consumed) != expected:
+        assert time.monotonic() < deadline, sorted(consumed)
         message = first.poll(0.1)
         if message is not None:
-            seen.append(message.value())
-    assert len(seen) == len(expected)
+            consumed.append(message.value())
+    assert len(consumed) == len(expected)
     places = [TopicPartition("orders", index, PER_PARTITION) for index in range(PARTITIONS)]
     first.commit(offsets=places, asynchronous=False)
     assert kafka.committed("readers") == {("orders", index): PER_PARTITION for index in range(PARTITIONS)}

@@ -52,7 +52,7 @@ def test_kafka_python_produces_and_consumes_with_a_broker_emulating_old_releases
         producer.send("t", key=b"k", value=value)
     producer.flush()
     producer.close()
-    assert {seen.api_version for seen in kafka.journal.requests(api="Produce")} <= {0, 1, 2}
+    assert {request.api_version for request in kafka.journal.requests(api="Produce")} <= {0, 1, 2}
     assert values(kafka) == VALUES
     kafka.produce("t", [NewRecord(b"new", b"k", 5, (("header", b"lost"),))], 0)
     consumer = KafkaConsumer(**settings)
@@ -65,7 +65,7 @@ def test_kafka_python_produces_and_consumes_with_a_broker_emulating_old_releases
         values_read += [record.value for records in polled.values() for record in records]
     consumer.close()
     assert values_read == [*VALUES, b"new"]
-    assert {seen.api_version for seen in kafka.journal.requests(api="Fetch")} <= {0, 1, 2, 3}
+    assert {request.api_version for request in kafka.journal.requests(api="Fetch")} <= {0, 1, 2, 3}
 
 
 @pytest.mark.rule("F-31", "P-4")
@@ -87,5 +87,5 @@ def test_librdkafka_produces_and_consumes_with_brokers_of_old_kafka_releases(kaf
         values_read.append(message.value())
     consumer.close()
     assert values_read == VALUES
-    versions = {seen.api_version for seen in kafka.journal.requests(api="Fetch")}
+    versions = {request.api_version for request in kafka.journal.requests(api="Fetch")}
     assert versions <= {0, 1, 2, 3}

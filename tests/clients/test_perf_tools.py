@@ -37,24 +37,33 @@ def kafka() -> Iterator[TestCluster]:
 def test_producer_perf_test_tool_reports_the_rate_that_its_quota_allows(kafka: TestCluster) -> None:
     kafka.set_quota(client_id=CLIENT, producer_byte_rate=QUOTA)
     tool = "org.apache.kafka.tools.ProducerPerformance"
-    what = ("--topic", "t", "--num-records", str(RECORDS), "--record-size", str(RECORD_BYTES), "--throughput", "-1")
+    tool_options = (
+        "--topic",
+        "t",
+        "--num-records",
+        str(RECORDS),
+        "--record-size",
+        str(RECORD_BYTES),
+        "--throughput",
+        "-1",
+    )
     settings = (f"bootstrap.servers={kafka.bootstrap}", f"client.id={CLIENT}", f"batch.size={BATCH_BYTES}")
     started_ms = kafka.clock.now_ms()
-    output = run_tool(tool, *what, "--print-metrics", "--producer-props", *settings)
+    output = run_tool(tool, *tool_options, "--print-metrics", "--producer-props", *settings)
 
-    seen = charges(kafka, PRODUCE, [CLIENT])
-    assert wrong(seen, QUOTA, SAMPLES) == []
-    sent = replayed(seen, QUOTA, SAMPLES)
+    charged = charges(kafka, PRODUCE, [CLIENT])
+    assert wrong(charged, QUOTA, SAMPLES) == []
+    sent = replayed(charged, QUOTA, SAMPLES)
     assert bytes_within(sent, LONGEST_WINDOW_MS) > RECORDS * RECORD_BYTES
     begun_ms = kafka.journal.requests(client_id=CLIENT)[0].at_ms
-    expected_s = (seen[0].at_ms - begun_ms + sent[-1].at_ms) / 1000
+    expected_s = (charged[0].at_ms - begun_ms + sent[-1].at_ms) / 1000
     totals = re.findall(r"^(\d+) records sent, ([\d.]+) records/sec", output, re.MULTILINE)[-1]
     assert int(totals[0]) == RECORDS
     start_s = START * (begun_ms - started_ms) / 1000
     assert expected_s * 0.99 <= RECORDS / float(totals[1]) <= expected_s * CLOSE + start_s
 
     metrics = dict(re.findall(r"^producer-metrics:(produce-throttle-time-\w+):\S+\s*: ([\d.]+)", output, re.MULTILINE))
-    assert float(metrics["produce-throttle-time-max"]) == max(charge.throttle_ms for charge in seen) > 0
+    assert float(metrics["produce-throttle-time-max"]) == max(charge.throttle_ms for charge in charged) > 0
     assert min(lateness_ms(kafka, [CLIENT])) >= 0
 
 
@@ -68,13 +77,13 @@ def test_consumer_perf_test_prints_the_fetch_time_calculated_from_its_byte_quota
     settings = tmp_path / "consumer.properties"
     settings.write_text(f"client.id={CLIENT}\nmax.partition.fetch.bytes={BATCH_BYTES}\n")
     tool = "org.apache.kafka.tools.ConsumerPerformance"
-    what = ("--topic", "t", "--messages", str(RECORDS), "--consumer.config", str(settings))
+    tool_options = ("--topic", "t", "--messages", str(RECORDS), "--consumer.config", str(settings))
     started_ms = kafka.clock.now_ms()
-    output = run_tool(tool, "--bootstrap-server", kafka.bootstrap, *what, "--print-metrics")
+    output = run_tool(tool, "--bootstrap-server", kafka.bootstrap, *tool_options, "--print-metrics")
 
-    seen = charges(kafka, FETCH, [CLIENT])
-    assert wrong(seen, QUOTA, SAMPLES) == []
-    last_ms = max(charge.at_ms for charge in replayed(seen, QUOTA, SAMPLES) if charge.value > BATCH_BYTES)
+    charged = charges(kafka, FETCH, [CLIENT])
+    assert wrong(charged, QUOTA, SAMPLES) == []
+    last_ms = max(charge.at_ms for charge in replayed(charged, QUOTA, SAMPLES) if charge.value > BATCH_BYTES)
     names, values = (line.split(", ") for line in output.splitlines()[:2])
     report = dict(zip(names, values, strict=True))
     assert int(report["data.consumed.in.nMsg"]) == RECORDS
@@ -83,5 +92,5 @@ def test_consumer_perf_test_prints_the_fetch_time_calculated_from_its_byte_quota
     assert expected_s * 0.99 <= int(report["fetch.time.ms"]) / 1000 <= expected_s * CLOSE + start_s
 
     metrics = dict(re.findall(r"(fetch-throttle-time-\w+):\S+\s*: ([\d.]+)", output))
-    assert float(metrics["fetch-throttle-time-max"]) == max(charge.throttle_ms for charge in seen) > 0
+    assert float(metrics["fetch-throttle-time-max"]) == max(charge.throttle_ms for charge in charged) > 0
     assert min(lateness_ms(kafka, [CLIENT])) >= 0

@@ -53,16 +53,16 @@ def real() -> dict[Who, Run]:
 @pytest.mark.rule("X-6")
 @everybody
 def test_throttle_times_of_each_client_library_equal_times_computed_from_the_quota(ours: Ours, who: Who) -> None:
-    seen = ours.charges(who)
-    assert max(charge.throttle_ms for charge in seen) > 0
-    assert wrong(seen, QUOTA, SAMPLES) == []
+    charges = ours.charges(who)
+    assert max(charge.throttle_ms for charge in charges) > 0
+    assert wrong(charges, QUOTA, SAMPLES) == []
 
 
 @pytest.mark.rule("X-5", "X-6")
 @everybody
 def test_bytes_charged_to_each_client_are_within_3_percent_of_a_quota_simulation(ours: Ours, who: Who) -> None:
-    seen, within_ms = ours.charges(who), int(WINDOW_SECONDS * 1000)
-    charged, possible = bytes_within(seen, within_ms), bytes_within(replayed(seen, QUOTA, SAMPLES), within_ms)
+    charges, within_ms = ours.charges(who), int(WINDOW_SECONDS * 1000)
+    charged, possible = bytes_within(charges, within_ms), bytes_within(replayed(charges, QUOTA, SAMPLES), within_ms)
     assert 0.97 * possible <= charged <= 1.03 * possible
     assert 0.95 <= charged / (QUOTA * WINDOW_SECONDS) <= 1.4
 
@@ -105,7 +105,7 @@ def test_kafka_python_and_java_metrics_contain_the_throttle_times_sent_by_the_br
     who = (role, library)
     prefix = "" if library == "kafka-python" else {"producer": "produce-", "consumer": "fetch-"}[role]
     metrics = ours.runs[who].metrics
-    sent = [seen.throttle_time_ms for seen in ours.kafka.journal.requests(client_id=name_of(who))]
+    sent = [request.throttle_time_ms for request in ours.kafka.journal.requests(client_id=name_of(who))]
     assert metrics[f"{prefix}throttle-time-max"] in {max(sent), max(sent[:-1])}
     assert metrics[f"{prefix}throttle-time-avg"] == pytest.approx(sum(sent) / len(sent), rel=0.1)
 
@@ -116,5 +116,5 @@ def test_throttled_client_rate_is_within_5_percent_of_the_rate_with_real_kafka(
     ours: Ours, real: dict[Who, Run], who: Who
 ) -> None:
     assert real[who].numbers == list(range(len(real[who].numbers)))
-    seen = [ratio(runs[who], WINDOW_SECONDS) for runs in (ours.runs, real)]
-    assert abs(seen[0] - seen[1]) <= POINTS, seen
+    ratios = [ratio(runs[who], WINDOW_SECONDS) for runs in (ours.runs, real)]
+    assert abs(ratios[0] - ratios[1]) <= POINTS, ratios

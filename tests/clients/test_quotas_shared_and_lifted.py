@@ -67,8 +67,11 @@ def run(kafka: TestCluster, pair: dict[str, Client], topics: dict[str, str], api
         runs = [pool.submit(client, job) for client, job in jobs]
 
         def limited_for_long_enough(journal: Journal) -> bool:
-            seen = journal.requests(api)
-            return len({charge.client_id for charge in seen}) == 2 and seen[-1].at_ms - seen[0].at_ms >= LIMITED_MS
+            requests = journal.requests(api)
+            return (
+                len({charge.client_id for charge in requests}) == 2
+                and requests[-1].at_ms - requests[0].at_ms >= LIMITED_MS
+            )
 
         kafka.wait_for(limited_for_long_enough, 30)
         before_ms = kafka.clock.now_ms()
@@ -82,7 +85,7 @@ def run(kafka: TestCluster, pair: dict[str, Client], topics: dict[str, str], api
         kafka.wait_for(Free(api, names, lifted_ms), 30)
         freed = {name: [charge for charge in charges(kafka, api, [name]) if charge.at_ms > lifted_ms] for name in names}
         stop.set()
-        done = [charge.result() for charge in runs]
+        finished_runs = [charge.result() for charge in runs]
 
     assert {charge.reason.user for charge in kafka.journal.throttles(api)} == {USER}
     assert wrong(limited, QUOTA, SAMPLES) == []
@@ -96,7 +99,7 @@ def run(kafka: TestCluster, pair: dict[str, Client], topics: dict[str, str], api
         muted_ms = max(charge.ended_ms for charge in kafka.journal.throttles(api, name) if charge.ended_ms is not None)
         assert mine[0].at_ms <= max(lifted_ms, muted_ms) + LIFTED_MS
         assert bytes_within(mine, FREE_MS) > FULL_SPEED * QUOTA
-    return done
+    return finished_runs
 
 
 @pytest.mark.rule("Q-8", "Q-10")
@@ -104,9 +107,9 @@ def test_two_producers_of_one_user_share_the_user_quota_until_it_is_removed() ->
     pair = {name: PRODUCERS[name] for name in ("confluent-kafka", "kafka-python")}
     with cluster(1, dict.fromkeys(pair, 1), {"quota.window.num": SAMPLES}) as kafka:
         runs = run(kafka, pair, {name: name for name in pair}, PRODUCE, "producer_byte_rate")
-        for name, seen in zip(pair, runs, strict=True):
-            assert [record.value[:10] for record in kafka.records(name)] == [value(n, 10) for n in seen.numbers]
-            assert seen.numbers == list(range(len(seen.numbers)))
+        for name, client_run in zip(pair, runs, strict=True):
+            assert [record.value[:10] for record in kafka.records(name)] == [value(n, 10) for n in client_run.numbers]
+            assert client_run.numbers == list(range(len(client_run.numbers)))
 
 
 @pytest.mark.rule("Q-8", "Q-10")
@@ -116,5 +119,5 @@ def test_two_consumers_of_one_user_share_the_user_quota_until_it_is_removed() ->
         for number in range(3000):
             kafka.produce("t", [value(number, REQUEST_BYTES)])
         runs = run(kafka, pair, dict.fromkeys(pair, "t"), FETCH, "consumer_byte_rate")
-        for seen in runs:
-            assert seen.numbers == list(range(len(seen.numbers)))
+        for client_run in runs:
+            assert client_run.numbers == list(range(len(client_run.numbers)))

@@ -120,6 +120,6 @@ def test_throttled_reassignment_moves_data_at_50_to_110_percent_of_the_throttle_
         kafka.alter_broker(**{f"{side}.rate".replace(".", "_"): rate})
         begun = kafka.run_in_loop(kafka.state.now_ms)
         kafka.run_in_loop(lambda: kafka.state.controller.reassign("foo", 0, [1]))
-        kafka.wait_for(lambda journal: any(seen.facts["isr"] == [1] for seen in journal.events("isr")), 20)
-        [at_ms] = [seen.at_ms for seen in kafka.journal.events("isr") if seen.facts["isr"] == [1]]
+        kafka.wait_for(lambda journal: any(event.facts["isr"] == [1] for event in journal.events("isr")), 20)
+        [at_ms] = [event.at_ms for event in kafka.journal.events("isr") if event.facts["isr"] == [1]]
         assert 0.5 <= total / ((at_ms - begun) / 1000) / rate <= 1.1

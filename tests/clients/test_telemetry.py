@@ -88,8 +88,8 @@ def test_method_telemetry_returns_the_metrics_that_librdkafka_pushed() -> None:
             producer.produce(TOPIC, b"value")
             producer.poll(0.1)
         producer.flush(10)
-        seen = ours.telemetry("rdkafka-producer")
-        metrics = [metric for push in seen for metric in push.metrics]
+        pushes = ours.telemetry("rdkafka-producer")
+        metrics = [metric for push in pushes for metric in push.metrics]
     assert all(metric.name.startswith(PREFIX) for metric in metrics)
     latencies = [m for m in metrics if m.name == "org.apache.kafka.producer.node.request.latency.avg"]
     connections = [m for m in metrics if m.name == "org.apache.kafka.producer.connection.creation.total"]

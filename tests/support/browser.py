@@ -37,20 +37,20 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=path, args=list(OPTIONS))
+        chromium = playwright.chromium.launch(executable_path=path, args=list(OPTIONS))
         try:
-            yield made
+            yield chromium
         finally:
-            made.close()
+            chromium.close()
 
 
 def take(page: Path, folder: Path) -> None:
     """Write report.png and throttles.png, the pictures of a report's page, into a folder."""
-    with browser() as made:
-        seen = made.new_page(viewport={"width": 1000, "height": 900})
-        seen.goto(page.resolve().as_uri())
-        seen.screenshot(path=str(folder / "report.png"))
-        seen.locator("#p-throttles-rates").screenshot(path=str(folder / "throttles.png"))
+    with browser() as chromium:
+        tab = chromium.new_page(viewport={"width": 1000, "height": 900})
+        tab.goto(page.resolve().as_uri())
+        tab.screenshot(path=str(folder / "report.png"))
+        tab.locator("#p-throttles-rates").screenshot(path=str(folder / "throttles.png"))
 
 
 if __name__ == "__main__":

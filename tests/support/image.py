@@ -150,8 +150,8 @@ class Image:
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a container, without Python's and Kafka's variables of this process and with the image's programs first."""
         left_out = ("PYTHON", "PYTEST", "COV", "KAFKA", "CLUSTER_ID", "VIRTUAL_ENV")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
-        return {**kept, "PATH": f"{self.path('/usr/bin')}:/usr/bin:/bin", **variables}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+        return {**inherited, "PATH": f"{self.path('/usr/bin')}:/usr/bin:/bin", **variables}
 
     def run(self, command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[str]:
         """Start the entry point as `docker run` does. command: the arguments after the name of the image."""

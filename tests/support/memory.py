@@ -50,7 +50,7 @@ def memory_left_within(limit_bytes: int) -> Iterator[None]:
     try:
         yield
         gc.collect()
-        left, _ = tracemalloc.get_traced_memory()
+        held_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert left - before < limit_bytes, f"{left - before} bytes"
+    assert held_bytes - before < limit_bytes, f"{held_bytes - before} bytes"

@@ -21,11 +21,11 @@ def three(semantics: Any = "kip", **config: str) -> VirtualCluster:
     return cluster
 
 
-def fill(cluster: VirtualCluster, topic: str, *made: bytes, partition: int = 0, acks: int = 1) -> None:
+def fill(cluster: VirtualCluster, topic: str, *new_batches: bytes, partition: int = 0, acks: int = 1) -> None:
     """Append batches to a partition through its leader."""
     leader, _ = cluster.state.controller.image.leader_of(topic, partition)
     writer = cluster.connect(leader, client_id="writer")
-    for data in made:
+    for data in new_batches:
         answer = produced(writer.ask(produce(topic, data, partition, acks), PRODUCE_VERSION))
         assert answer.error_code == 0, answer
 

@@ -113,7 +113,9 @@ class Scenario:
         self.members.start("restarted", client, self.instances[client])
         if (client.library, client.protocol) == ("franz-go", "consumer"):
             self.share()
-            errors = [e for seen in self.kafka.journal.requests("ConsumerGroupHeartbeat", last) for e in seen.errors]
+            errors = [
+                e for request in self.kafka.journal.requests("ConsumerGroupHeartbeat", last) for e in request.errors
+            ]
             assert "INVALID_REQUEST" in errors
         else:
             self.members.wait(lambda: self.history.owned("restarted") == mine, f"the restarted member gets {mine}")

@@ -221,8 +221,8 @@ def test_commit_completes_if_the_coordinator_stops_before_the_markers_are_replic
         scene.subject.start_broker(coordinator)
         assert scene.producer.coordinator() != coordinator
         scene.producer.wait_for("PrepareCommit")
-        seen = scene.read_open(transactor, "before", "decided")
-        assert seen == ([["before"]] * 2, [["before", "decided"]] * 2)
+        read_values = scene.read_open(transactor, "before", "decided")
+        assert read_values == ([["before"]] * 2, [["before", "decided"]] * 2)
         for partition in BOTH:
             scene.subject.release_follower(scene.topic.name, partition, follower)
         scene.producer.wait_for("CompleteCommit")

@@ -52,11 +52,11 @@ class ClientTransaction:
         return (is_open or self.outcome is Outcome.COMMITTED) and False not in self.decisions.values()
 
     def _check(self) -> None:
-        said = set(self.decisions.values())
-        assert len(said) <= 1, f"{self.name} is committed in a part of its partitions: {self.decisions}"
-        lost = self.outcome is Outcome.COMMITTED and False in said
+        decided = set(self.decisions.values())
+        assert len(decided) <= 1, f"{self.name} is committed in a part of its partitions: {self.decisions}"
+        lost = self.outcome is Outcome.COMMITTED and False in decided
         assert not lost, f"{self.name} was committed, and is aborted in {self.decisions}"
-        shown = (self.outcome is Outcome.ABORTED or not self.may_commit) and True in said
+        shown = (self.outcome is Outcome.ABORTED or not self.may_commit) and True in decided
         assert not shown, f"{self.name} was not committed by its producer, and is committed in {self.decisions}"
 
 

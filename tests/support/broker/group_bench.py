@@ -95,8 +95,8 @@ class Bench:
         reply: Callable[[SyncResult, int], None] | None = None,
     ) -> Answers:
         answers = Answers()
-        given = tuple((assignments or {}).items())
-        request = SyncRequest(group, generation, member_id, instance, kind, name, given)
+        assignment_pairs = tuple((assignments or {}).items())
+        request = SyncRequest(group, generation, member_id, instance, kind, name, assignment_pairs)
         self.coordinator.sync(request, self.now_ms, reply or self._reply_to(answers))
         return answers
 

@@ -83,9 +83,9 @@ class Killed:
 class Group:
     """The state of a group, as known from responses. proven: the highest generation or member epoch that an earlier broker process returned."""
 
-    def __init__(self, name: str, seen: Killed) -> None:
+    def __init__(self, name: str, counts: Killed) -> None:
         self.name = name
-        self.seen = seen
+        self.seen = counts
         self.lock = Lock()
         self.offsets = [CommittedOffset() for _ in range(PARTITIONS)]
         self.proven = 0
@@ -408,8 +408,8 @@ def check_offsets(address: str, groups: list[Group]) -> None:
 
 def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, coordinator: Coordinator) -> Killed:
     """Kill a broker `kills` times while members of two groups work, and check each restarted broker. Returns the counts."""
-    random, seen = Random(seed), Killed()
-    groups = [Group("classic", seen), Group("classic-2" if coordinator.is_old else "consumer", seen)]
+    random, counts = Random(seed), Killed()
+    groups = [Group("classic", counts), Group("classic-2" if coordinator.is_old else "consumer", counts)]
     members: list[Member] = [ClassicMember(groups[0], i, Random(seed + i)) for i in range(MEMBERS)]
     kind = ClassicMember if coordinator.is_old else ConsumerMember
     members += [kind(groups[1], i, Random(seed - 1 - i)) for i in range(MEMBERS)]
@@ -425,9 +425,9 @@ def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, coor
                 break
             process.kill_after(random.uniform(*LIFE_SECONDS))
             work: list[Any] = [threads.submit(member.run, address, topic_id) for member in members]
-            for done in work:
-                done.result()
+            for future in work:
+                future.result()
         for group in groups:
             group.restarted()
-        seen.kills += 1
-    return seen
+        counts.kills += 1
+    return counts

@@ -67,7 +67,7 @@ def values(
     """Return (offset, value) of every record of one replica from its log start, by default the leader's."""
     broker_id = leader(cluster, topic, index) if broker_id is None else broker_id
     log = cluster.state.nodes[broker_id].replicas.partitions[(topic, index)].log
-    stored_records = [record for made in batches(log.read_all()) for record in records(made.view)]
+    stored_records = [record for stored_batch in batches(log.read_all()) for record in records(stored_batch.view)]
     return [(record.offset, record.value) for record in stored_records if record.offset >= log.log_start_offset]
 
 

@@ -102,8 +102,8 @@ class RandomTransactions:
         self.bench.stop()
         return Counter(self.outcomes.values())
 
-    def _about(self, what: object) -> str:
-        return f"seed {self.seed}, newer={self.newer}: {what}"
+    def _about(self, detail: object) -> str:
+        return f"seed {self.seed}, newer={self.newer}: {detail}"
 
     # What happens
 

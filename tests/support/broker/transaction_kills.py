@@ -329,7 +329,7 @@ def prepare(address: str) -> None:
 
 def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, release: str) -> Killed:
     """Kill a broker `kills` times while producers work, and check what is visible after each restart. Returns the counts."""
-    random, seen, values = Random(seed), Killed(), Values()
+    random, counts, values = Random(seed), Killed(), Values()
     newer = not release.startswith("3.")
     writers = [Writer(i, values, adds_partitions=newer and i % 2 == 0, seed=seed + i) for i in range(PRODUCERS)]
     reader = Reader(values)
@@ -344,7 +344,7 @@ def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, rele
                 if is_last or number == 0 or random.random() < 0.5:
                     writer.replace(address)
                 else:
-                    seen.continued += 1
+                    counts.continued += 1
             client = Client(address)
             reader.read(client)
             reader.check(writers)
@@ -356,13 +356,13 @@ def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, rele
                 break
             process.kill_after(random.uniform(*LIFE_SECONDS))
             work = [threads.submit(writer.run, address) for writer in writers]
-            for done in work:
-                done.result()
-        seen.open += sum(writer.is_open for writer in writers)
-        seen.kills += 1
-    seen.committed = sum(writer.ended[Outcome.COMMITTED] for writer in writers)
-    seen.aborted = sum(writer.ended[Outcome.ABORTED] for writer in writers)
-    return seen
+            for future in work:
+                future.result()
+        counts.open += sum(writer.is_open for writer in writers)
+        counts.kills += 1
+    counts.committed = sum(writer.ended[Outcome.COMMITTED] for writer in writers)
+    counts.aborted = sum(writer.ended[Outcome.ABORTED] for writer in writers)
+    return counts
 
 
 def _check_end(client: Client, reader: Reader, values: Values, writers: list[Writer]) -> None:

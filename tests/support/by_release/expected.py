@@ -84,8 +84,8 @@ def differences(release: str, actual: Mapping[str, Expected]) -> list[str]:
     committed = load()
     return [
         f"{client} with {release}: {line}"
-        for client, seen in actual.items()
-        for line in _differences(committed[client]["releases"][release], seen)
+        for client, client_results in actual.items()
+        for line in _differences(committed[client]["releases"][release], client_results)
     ]
 
 

@@ -80,8 +80,8 @@ def prepare(bootstrap: str) -> None:
     """Create the topics that the tasks need in a real Kafka, and let it create its internal topics, which takes some seconds."""
     settings: dict[str, Any] = {"bootstrap.servers": bootstrap}
     admin = AdminClient(settings)
-    for made in admin.create_topics([NewTopic(name, 1, 3) for name in topics()]).values():
-        made.result(30)
+    for future in admin.create_topics([NewTopic(name, 1, 3) for name in topics()]).values():
+        future.result(30)
     producer = Producer({**settings, "transactional.id": "prepare", "log_level": 0})
     producer.init_transactions(60)
     producer.begin_transaction()

@@ -43,11 +43,11 @@ def fetched_bytes(kafka: Handle) -> dict[int, int]:
     return {i: sum(r.response_bytes for r in kafka.journal.requests(api="Fetch", broker=i)) for i in range(3)}
 
 
-def eventually(condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> None:
+def eventually(condition: Callable[[], object], description: str, seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until `condition` holds; for states that only the client can observe."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        assert time.monotonic() < deadline, f"not within {seconds} s: {description}"
         time.sleep(0.005)
 
 

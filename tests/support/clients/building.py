@@ -76,11 +76,11 @@ def _built(name: str, sources: Sequence[Path], build: Callable[[Path], None]) ->
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as scratch:
-            made = Path(scratch) / name
-            made.mkdir()
-            build(made)
+            scratch_folder = Path(scratch) / name
+            scratch_folder.mkdir()
+            build(scratch_folder)
             try:
-                made.rename(folder)
+                scratch_folder.rename(folder)
             except OSError:
                 if not folder.is_dir():
                     raise

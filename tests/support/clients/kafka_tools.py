@@ -12,16 +12,16 @@ LIMIT_SECONDS = 60
 
 def run_tool(main_class: str, *arguments: str) -> str:
     """Run a tool and return its standard output. Fails with the complete output if the tool fails."""
-    done = _run(main_class, arguments)
-    assert done.returncode == 0, f"{main_class} {arguments}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    completed = _run(main_class, arguments)
+    assert completed.returncode == 0, f"{main_class} {arguments}\n{completed.stdout}\n{completed.stderr}"
+    return completed.stdout
 
 
 def run_failing_tool(main_class: str, *arguments: str) -> str:
     """Run a tool that is expected to fail and return its complete output."""
-    done = _run(main_class, arguments)
-    assert done.returncode != 0, f"{main_class} {arguments}\n{done.stdout}\n{done.stderr}"
-    return done.stdout + done.stderr
+    completed = _run(main_class, arguments)
+    assert completed.returncode != 0, f"{main_class} {arguments}\n{completed.stdout}\n{completed.stderr}"
+    return completed.stdout + completed.stderr
 
 
 def _run(main_class: str, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:

@@ -93,7 +93,7 @@ def run_together(jobs: Iterable[tuple[Client, Job]]) -> list[Run]:
     """Run all jobs at the same time and raise the first exception of any of them."""
     pairs = list(jobs)
     with ThreadPoolExecutor(len(pairs)) as pool:
-        return [done.result() for done in [pool.submit(client, job) for client, job in pairs]]
+        return [future.result() for future in [pool.submit(client, job) for client, job in pairs]]
 
 
 def confluent_producer(job: Job) -> Run:
@@ -246,16 +246,16 @@ def _java(role: str, job: Job) -> Run:
     """Run `PacedClient.java`, which prints "record NUMBER SECONDS" for each record and "metric NAME VALUE" at the end."""
     command = ["java", *JVM, "-cp", f"{kafka_jars()}/*", str(JAVA_PROGRAM), role, job.bootstrap, job.client_id]
     limit = job.seconds + 2 * PATIENCE_SECONDS
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, job.topic, str(job.value_bytes), str(job.seconds)],
         capture_output=True,
         text=True,
         check=False,
         timeout=limit,
     )
-    assert done.returncode == 0, f"{role}: {done.stdout[-1000:]}\n{done.stderr[-3000:]}"
+    assert completed.returncode == 0, f"{role}: {completed.stdout[-1000:]}\n{completed.stderr[-3000:]}"
     run = Run()
-    for line in done.stdout.splitlines():
+    for line in completed.stdout.splitlines():
         kind, name, value = line.split()
         if kind == "record":
             run.numbers.append(int(name))

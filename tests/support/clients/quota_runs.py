@@ -129,8 +129,8 @@ def _set_quotas(kafka: RealKafka, everybody: list[Who]) -> None:
     ]
     answer = kafka.ask_once(AlterClientQuotasRequest(entries), 1)
     assert {entry.error_code for entry in answer.entries} == {0}
-    known = DescribeClientQuotasRequest()
-    eventually(lambda: len(kafka.ask_once(known, 1).entries) == len(everybody), "broker 0 knows the quotas")
+    describe_request = DescribeClientQuotasRequest()
+    eventually(lambda: len(kafka.ask_once(describe_request, 1).entries) == len(everybody), "broker 0 knows the quotas")
 
 
 def _run(bootstrap: str, seconds: float, everybody: list[Who]) -> dict[Who, Run]:

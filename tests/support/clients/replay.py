@@ -32,37 +32,37 @@ class Charge:
 def charges(kafka: Handle, api: str, client_ids: Sequence[str], broker: int = 0, since_ms: int = 0) -> list[Charge]:
     """Return the requests that one broker charged to `client_ids` for Produce or Fetch, in order, since their quota began at `since_ms`."""
     values = {}
-    for seen in kafka.journal.throttles(api):
-        assert isinstance(seen.reason, ThrottleReason)
-        values[seen.connection_id, seen.correlation_id] = int(seen.reason.value)
+    for throttle in kafka.journal.throttles(api):
+        assert isinstance(throttle.reason, ThrottleReason)
+        values[throttle.connection_id, throttle.correlation_id] = int(throttle.reason.value)
     return [
         Charge(
-            seen.at_ms,
-            seen.connection_id,
-            values.get((seen.connection_id, seen.correlation_id), _charged_bytes(seen)),
-            seen.throttle_time_ms,
-            api == PRODUCE or not seen.throttle_time_ms,
+            request.at_ms,
+            request.connection_id,
+            values.get((request.connection_id, request.correlation_id), _charged_bytes(request)),
+            request.throttle_time_ms,
+            api == PRODUCE or not request.throttle_time_ms,
         )
-        for seen in kafka.journal.requests(api, broker=broker)
-        if seen.client_id in client_ids and seen.at_ms >= since_ms
+        for request in kafka.journal.requests(api, broker=broker)
+        if request.client_id in client_ids and request.at_ms >= since_ms
     ]
 
 
-def _charged_bytes(seen: RequestSeen) -> int:
+def _charged_bytes(request: RequestSeen) -> int:
     """Return the bytes to charge (Q-11, Q-12).
 
     For a produce request: header and body. For a fetch response: its body plus 4, although the header has 4 or 5 bytes.
     """
-    if seen.api == PRODUCE:
-        return seen.request_bytes
-    return seen.response_bytes - (1 if seen.api_version >= FLEXIBLE_FETCH else 0)
+    if request.api == PRODUCE:
+        return request.request_bytes
+    return request.response_bytes - (1 if request.api_version >= FLEXIBLE_FETCH else 0)
 
 
-def wrong(seen: Sequence[Charge], bound: float, samples: int) -> list[tuple[Charge, int]]:
+def wrong(charged: Sequence[Charge], bound: float, samples: int) -> list[tuple[Charge, int]]:
     """Return the requests whose throttle time differs from the transcription, with the expected time (X-6)."""
     rate = SlowRate(samples)
     mistakes = []
-    for charge in seen:
+    for charge in charged:
         rate.record(charge.value, charge.at_ms)
         throttle_ms = rate.throttle_ms(charge.at_ms, bound)
         if throttle_ms != charge.throttle_ms:
@@ -81,32 +81,32 @@ class Sent:
     given: bool
 
 
-def replayed(seen: Sequence[Charge], bound: float, samples: int) -> list[Sent]:
+def replayed(charged: Sequence[Charge], bound: float, samples: int) -> list[Sent]:
     """Return the same requests with throttle times from the transcription and the clients' own delays.
 
     A request follows the previous one of its connection after that one's throttle time and the client's own delay. If a broker mutes a
     client for too short a time or throttles it wrongly, its client sends more than this.
     """
     rate, sent = SlowRate(samples), []
-    begin_ms = seen[0].at_ms
+    begin_ms = charged[0].at_ms
     following: dict[int, int] = {}
     latest: dict[int, int] = {}
-    for i, earlier in enumerate(seen):
+    for i, earlier in enumerate(charged):
         if earlier.connection_id in latest:
             following[latest[earlier.connection_id]] = i
         latest[earlier.connection_id] = i
     # Requests of the same millisecond keep the broker's order.
-    due = sorted((seen[i].at_ms - begin_ms, i) for i in set(range(len(seen))) - set(following.values()))
+    due = sorted((charged[i].at_ms - begin_ms, i) for i in set(range(len(charged))) - set(following.values()))
     while due:
         now_ms, i = heappop(due)
-        charge = seen[i]
+        charge = charged[i]
         rate.record(charge.value, now_ms)
         wait_ms = rate.throttle_ms(now_ms, bound)
         if not charge.given:
             rate.record(-charge.value, now_ms)
         sent.append(Sent(now_ms, charge.value, charge.given))
         if i in following:
-            beside_ms = max(0, seen[following[i]].at_ms - charge.at_ms - charge.throttle_ms)
+            beside_ms = max(0, charged[following[i]].at_ms - charge.at_ms - charge.throttle_ms)
             heappush(due, (now_ms + wait_ms + beside_ms, following[i]))
     return sent
 
@@ -119,7 +119,7 @@ def bytes_within(sent: Sequence[Charge] | Sequence[Sent], within_ms: int) -> int
 def lateness_ms(kafka: Handle, client_ids: Sequence[str]) -> list[int]:
     """Return, for each throttle that has ended, how many ms it lasted longer than its throttle time; negative if it was too short (X-5)."""
     return [
-        seen.ended_ms - seen.at_ms - seen.throttle_time_ms
-        for seen in kafka.journal.throttles()
-        if seen.client_id in client_ids and seen.ended_ms is not None
+        throttle.ended_ms - throttle.at_ms - throttle.throttle_time_ms
+        for throttle in kafka.journal.throttles()
+        if throttle.client_id in client_ids and throttle.ended_ms is not None
     ]

@@ -84,10 +84,10 @@ class OursManual(Ours):
         limit = self.now_ms() + within_ms
         while True:
             self.cluster.clock.advance(0)  # handle all requests sent so far and write their responses
-            while (taken := connection.take(TICK_SECONDS)) is None and self.cluster.run_in_loop(self._is_sending):
+            while (received := connection.take(TICK_SECONDS)) is None and self.cluster.run_in_loop(self._is_sending):
                 """A sendfile takes real time and no virtual one."""
-            if taken is not None:
-                return connection.decode(*taken, self.now_ms())
+            if received is not None:
+                return connection.decode(*received, self.now_ms())
             deadline = self.cluster.run_in_loop(self.cluster.state.timers.next_deadline_ms)
             if deadline is None or deadline > limit:
                 self.pass_ms(max(0.0, limit - self.now_ms()))

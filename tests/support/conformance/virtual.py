@@ -88,13 +88,13 @@ class Virtual(Subject):
 
     def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
         limit = self.now_ms() + within_ms
-        while (taken := connection.take(0)) is None:
+        while (received := connection.take(0)) is None:
             deadline = self.cluster.state.timers.next_deadline_ms()
             if deadline is None or deadline > limit:
                 self.pass_ms(max(0.0, limit - self.now_ms()))
                 return None
             self.pass_ms(max(0.0, deadline - self.now_ms()))
-        return connection.decode(*taken, self.now_ms())
+        return connection.decode(*received, self.now_ms())
 
     @contextmanager
     def request_cost(self, api: str, cost_ms: float) -> Iterator[None]:

@@ -75,7 +75,7 @@ class History:
 
     def _assign(self, member: str, partitions: list[list[Any]], positions: list[list[Any]]) -> None:
         """Assign partitions. positions: where the member continues without looking up the committed offset."""
-        kept = {(topic, index): offset for topic, index, offset in positions}
+        start_offsets = {(topic, index): offset for topic, index, offset in positions}
         for topic, index in partitions:
             partition = topic, index
             owner = self.owners.get(partition)
@@ -84,12 +84,12 @@ class History:
             if self._last_owners.get(partition) == member:
                 self.returned.append((member, partition))
             last = self._last_owners.get(partition), self.next_offsets.get(partition)
-            if partition in kept and last != (member, kept[partition]):
+            if partition in start_offsets and last != (member, start_offsets[partition]):
                 self._fault(
-                    f"{member} continues {topic}-{index} at {kept[partition]}, but the last owner and offset were {last}"
+                    f"{member} continues {topic}-{index} at {start_offsets[partition]}, but the last owner and offset were {last}"
                 )
             self.owners[partition] = self._last_owners[partition] = member
-            self.next_offsets[partition] = kept.get(partition, self.committed.get(partition, 0))
+            self.next_offsets[partition] = start_offsets.get(partition, self.committed.get(partition, 0))
         if partitions:
             self.rebalances[member] = self.rebalances.get(member, 0) + 1
 

@@ -165,8 +165,8 @@ class Members:
     def settle(self, seconds: float) -> None:
         """Apply all events of some time. Raises AssertionError for an event that breaks a rule."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            self._read(left)
+        while (remaining_s := deadline - time.monotonic()) > 0:
+            self._read(remaining_s)
         self._check()
 
     def _read(self, seconds: float) -> None:
@@ -191,9 +191,9 @@ class Members:
         return TimeoutError(f"not reached: {goal}\n{self._state()}")
 
     def _state(self) -> str:
-        said = {}
+        error_texts = {}
         for member, file in self._errors.items():
             file.seek(0)
-            said[member] = file.read()[-1500:].decode(errors="replace")
-        errors = "\n".join(f"--- {member}\n{text}" for member, text in said.items() if text)
+            error_texts[member] = file.read()[-1500:].decode(errors="replace")
+        errors = "\n".join(f"--- {member}\n{text}" for member, text in error_texts.items() if text)
         return f"{self._cluster.groups().get(self._group)}\nowners {self.history.owners}\n{self.history.latest()}\n{errors}"

@@ -36,7 +36,7 @@ def as_json(record: Any) -> dict[str, Any]:
     }
 
 
-def batch_spec(made: list[NewRecord], kind: Compression, **overrides: Any) -> dict[str, Any]:
+def batch_spec(new_records: list[NewRecord], kind: Compression, **overrides: Any) -> dict[str, Any]:
     spec = {
         "magic": 2,
         "compression": int(kind),
@@ -48,6 +48,6 @@ def batch_spec(made: list[NewRecord], kind: Compression, **overrides: Any) -> di
         "base_sequence": 12,
         "transactional": True,
         "leader_epoch": 4,
-        "records": [as_json(record) for record in made],
+        "records": [as_json(record) for record in new_records],
     }
     return {**spec, **overrides}

@@ -58,9 +58,9 @@ class StandaloneKafka:
         java = ["java", *JVM, "-cp", f"{self._jars}/*"]
         try:
             tool = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path)]
-            done = subprocess.run(tool, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise NotStarted(f"format: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+            completed = subprocess.run(tool, capture_output=True, text=True, check=False)
+            if completed.returncode:
+                raise NotStarted(f"format: {completed.stdout[-2000:]}{completed.stderr[-2000:]}")
             with (self._folder / "out").open("ab") as out:
                 self._process = subprocess.Popen([*java, "kafka.Kafka", str(path)], stdout=out, stderr=out)
             self._wait_until_ready(self._process)

@@ -108,8 +108,8 @@ def current() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.support.oracle.unicode_tables", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the module, instead of comparing it")
-    given = parser.parse_args()
-    if given.write:
+    options = parser.parse_args()
+    if options.write:
         PATH.write_text(current())
         return 0
     if PATH.read_text() != current():

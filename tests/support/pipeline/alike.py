@@ -64,14 +64,14 @@ def recorded(out: Path) -> list[Recorded]:
     ]
 
 
-def assert_same(seen: Path, second: Path, own: str | None = None) -> dict[str, int]:
+def assert_same(first: Path, second: Path, own: str | None = None) -> dict[str, int]:
     """Assert that two sets of tables agree, and return the number of rows of each table that both contain.
 
-    seen: tables recorded between clients and brokers, or closer to the clients than `second`. own: a client-id that only `second` contains.
-    Each complete exchange in `seen` is in `second` with equal rows. Each other exchange in `second` is in `seen` as the same request
+    first: tables recorded between clients and brokers, or closer to the clients than `second`. own: a client-id that only `second` contains.
+    Each complete exchange in `first` is in `second` with equal rows. Each other exchange in `second` is in `first` as the same request
     without a response, and no later request of that connection has a response.
     """
-    near, far = recorded(seen), [entry for entry in recorded(second) if own is None or entry.row["client_id"] != own]
+    near, far = recorded(first), [entry for entry in recorded(second) if own is None or entry.row["client_id"] != own]
     whole = [entry for entry in near if not entry.row["partial"]]
     more = Counter(entry.text for entry in far if not entry.row["partial"])
     more.subtract(entry.text for entry in whole)

@@ -141,7 +141,7 @@ def fault(
 def wrapped(patch: Patch, owner: Any, name: str, change: Callable[..., Any]) -> None:
     """Replace a function by `change`, which is called with the original and the original's arguments."""
     original = getattr(owner, name)
-    patch.setattr(owner, name, lambda *given, **named: change(original, *given, **named))
+    patch.setattr(owner, name, lambda *arguments, **named: change(original, *arguments, **named))
 
 
 # ---- what clients do ---------------------------------------------------------------------------------------------------------
@@ -297,7 +297,10 @@ def mute_skipped(patch: Patch) -> None:
 @fault(writes_over_its_quota, "4")
 def throttled_a_millisecond_too_long(patch: Patch) -> None:
     wrapped(
-        patch, SampledRate, "record_and_throttle", lambda record, *given: (throttle := record(*given)) and throttle + 1
+        patch,
+        SampledRate,
+        "record_and_throttle",
+        lambda record, *arguments: (throttle := record(*arguments)) and throttle + 1,
     )
 
 
@@ -314,10 +317,12 @@ def throttled_bytes_counted(patch: Patch) -> None:
 @fault(reads_all, "9-lost", "8-gap", may=("15",))
 def batch_left_out(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
-        made = original(index, result)
+        partition_data = original(index, result)
         size = result.size_bytes // 10
-        made.records = record_bytes(made.records)[: 4 * size] + record_bytes(made.records)[5 * size :]
-        return made
+        partition_data.records = (
+            record_bytes(partition_data.records)[: 4 * size] + record_bytes(partition_data.records)[5 * size :]
+        )
+        return partition_data
 
     only_for_target(patch, partition)
 
@@ -325,11 +330,11 @@ def batch_left_out(patch: Patch) -> None:
 @fault(reads_all, "9")
 def batch_changed(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
-        made = original(index, result)
-        data = bytearray(record_bytes(made.records))
+        partition_data = original(index, result)
+        data = bytearray(record_bytes(partition_data.records))
         data[17] ^= 1
-        made.records = bytes(data)
-        return made
+        partition_data.records = bytes(data)
+        return partition_data
 
     only_for_target(patch, partition)
 
@@ -337,10 +342,10 @@ def batch_changed(patch: Patch) -> None:
 @fault(reads_all, "10", "20-HW")
 def high_watermark_falls(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
-        made = original(index, result)
-        made.high_watermark -= 1
-        made.last_stable_offset -= 1
-        return made
+        partition_data = original(index, result)
+        partition_data.high_watermark -= 1
+        partition_data.last_stable_offset -= 1
+        return partition_data
 
     only_for_target(patch, partition)
 
@@ -354,9 +359,9 @@ def read_above_the_stable_offset(patch: Patch) -> None:
 @fault(reads_transactions, "11-aborted")
 def aborted_transaction_left_out(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
-        made = original(index, result)
-        made.aborted_transactions = made.aborted_transactions and []
-        return made
+        partition_data = original(index, result)
+        partition_data.aborted_transactions = partition_data.aborted_transactions and []
+        return partition_data
 
     only_for_target(patch, partition)
 
@@ -398,7 +403,7 @@ def latest_offset_one_too_high(patch: Patch) -> None:
         patch,
         list_offsets_handler,
         "_look_up",
-        lambda look, *given: (offset_result := look(*given))._replace(offset=offset_result.offset + 1),
+        lambda look, *arguments: (offset_result := look(*arguments))._replace(offset=offset_result.offset + 1),
     )
 
 
@@ -408,7 +413,7 @@ def later_offset_for_a_time(patch: Patch) -> None:
         patch,
         list_offsets_handler,
         "_look_up",
-        lambda look, *given: (record_found := look(*given))._replace(
+        lambda look, *arguments: (record_found := look(*arguments))._replace(
             offset=record_found.offset + 1, timestamp=record_found.timestamp + 1000
         ),
     )

@@ -235,11 +235,11 @@ def heartbeats_in_a_consumer_group(scene: Scene) -> None:
 
 @fault(joins_a_group_again, "21")
 def generation_of_a_response_falls(patch: Patch) -> None:
-    given: list[int] = []
+    sent_generations: list[int] = []
 
     def response(original: Any, exchange: Any, result: Any) -> Any:
-        falls = exchange.client_id == TARGET and 2 in given
-        given.append(result.generation_id)
+        falls = exchange.client_id == TARGET and 2 in sent_generations
+        sent_generations.append(result.generation_id)
         return original(exchange, replace(result, generation_id=1) if falls else result)
 
     wrapped(patch, join_handler, "_response", response)
@@ -247,11 +247,11 @@ def generation_of_a_response_falls(patch: Patch) -> None:
 
 @fault(heartbeats_in_a_consumer_group, "21")
 def member_epoch_of_a_response_falls(patch: Patch) -> None:
-    given: list[tuple[str, int]] = []
+    sent_epochs: list[tuple[str, int]] = []
 
     def response(original: Any, result: Any) -> Any:
-        falls = result.member_id == TARGET and (TARGET, 2) in given
-        given.append((result.member_id, result.member_epoch))
+        falls = result.member_id == TARGET and (TARGET, 2) in sent_epochs
+        sent_epochs.append((result.member_id, result.member_epoch))
         return original(replace(result, member_epoch=1) if falls else result)
 
     wrapped(patch, consumer_heartbeat_handler, "_response", response)
@@ -259,11 +259,11 @@ def member_epoch_of_a_response_falls(patch: Patch) -> None:
 
 @fault(leaves_a_group, "21-moved")
 def recorded_generation_falls(patch: Patch) -> None:
-    def seen(original: Any, group: Any) -> Any:
-        made = original(group)
-        return made._replace(epoch=1) if made.state == "PreparingRebalance" and made.epoch == 2 else made
+    def change_seen(original: Any, group: Any) -> Any:
+        change = original(group)
+        return change._replace(epoch=1) if change.state == "PreparingRebalance" and change.epoch == 2 else change
 
-    wrapped(patch, changes, "_seen", seen)
+    wrapped(patch, changes, "_seen", change_seen)
 
 
 @fault(joins_a_group, "22")

@@ -174,10 +174,10 @@ def writes_after_being_fenced(scene: Scene) -> None:
 @fault(commits_and_is_read, "24")
 def committed_transaction_listed_as_aborted(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
-        made = original(index, result)
-        first = read_header(record_bytes(made.records))
-        made.aborted_transactions = [AbortedTransaction(first.producer_id, first.base_offset)]
-        return made
+        partition_data = original(index, result)
+        first = read_header(record_bytes(partition_data.records))
+        partition_data.aborted_transactions = [AbortedTransaction(first.producer_id, first.base_offset)]
+        return partition_data
 
     only_for_target(patch, partition)
 
@@ -185,9 +185,9 @@ def committed_transaction_listed_as_aborted(patch: Patch) -> None:
 @fault(aborts_and_is_read, "11-aborted")
 def aborted_transaction_listed_nowhere(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
-        made = original(index, result)
-        made.aborted_transactions = []
-        return made
+        partition_data = original(index, result)
+        partition_data.aborted_transactions = []
+        return partition_data
 
     only_for_target(patch, partition)
 
@@ -195,9 +195,9 @@ def aborted_transaction_listed_nowhere(patch: Patch) -> None:
 @fault(is_read_while_open, "25")
 def stable_offset_of_a_response_passes_an_open_transaction(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
-        made = original(index, result)
-        made.last_stable_offset = made.high_watermark
-        return made
+        partition_data = original(index, result)
+        partition_data.last_stable_offset = partition_data.high_watermark
+        return partition_data
 
     only_for_target(patch, partition)
 

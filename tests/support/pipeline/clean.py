@@ -70,9 +70,9 @@ def _kafka_python(c: TestCluster) -> None:
         max_partition_fetch_bytes=20_000,
         isolation_level="read_committed",
     )
-    seen = 0
-    while seen < 240:
-        seen += sum(map(len, consumer.poll(1000).values()))
+    read_count = 0
+    while read_count < 240:
+        read_count += sum(map(len, consumer.poll(1000).values()))
     consumer.offsets_for_times({TopicPartition("t", 0): 1})
     consumer.end_offsets([TopicPartition("t", 0), TopicPartition("t", 1)])
     consumer.close()
@@ -91,10 +91,10 @@ def _confluent(c: TestCluster) -> None:
         config = {"bootstrap.servers": c.bootstrap, "group.id": f"of {rack}", "client.id": rack, "client.rack": rack}
         consumer = Consumer({**config, "auto.offset.reset": "earliest", "enable.auto.commit": False})
         consumer.assign([TopicPartition("t", 0, 0)])
-        seen = 0
-        while seen < 20:
+        read_count = 0
+        while read_count < 20:
             message = consumer.poll(1.0)
-            seen += message is not None and message.error() is None
+            read_count += message is not None and message.error() is None
         consumer.close()
 
 
@@ -133,9 +133,9 @@ def _transactions(c: TestCluster) -> None:
             (producer.commit_transaction if commits else producer.abort_transaction)(30)
     consumer = Consumer({"bootstrap.servers": c.bootstrap, "group.id": "tx", "client.id": "tx reader"})
     consumer.assign([TopicPartition("tx", 0, 0)])
-    seen = 0
-    while seen < 4:
-        seen += consumer.poll(0.1) is not None
+    read_count = 0
+    while read_count < 4:
+        read_count += consumer.poll(0.1) is not None
     consumer.close()
 
 

@@ -56,12 +56,12 @@ class Broker:
                     continue
 
     def _context(self) -> ssl.SSLContext:
-        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        made.load_cert_chain(PEM)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(PEM)
         if self.needs_client_key:
-            made.verify_mode = ssl.CERT_REQUIRED
-            made.load_verify_locations(cadata="".join(CERTIFICATE[1:]))
-        return made
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(cadata="".join(CERTIFICATE[1:]))
+        return context
 
     def _serve_connection(self, sock: socket.socket) -> None:
         with sock, sock.makefile("rb") as stream:
@@ -109,5 +109,7 @@ def running(kind: type[Broker] = Broker, **how: Any) -> Iterator[Broker]:
 
 
 def settings(**options: str) -> ClientSettings:
-    given = {f"kafka.{name.replace('__', '.')}": value for name, value in options.items()}
-    return source_settings({"kafka.bootstrap.servers": "x:1", "subscribe": "t", **given}, streaming=False).client
+    kafka_options = {f"kafka.{name.replace('__', '.')}": value for name, value in options.items()}
+    return source_settings(
+        {"kafka.bootstrap.servers": "x:1", "subscribe": "t", **kafka_options}, streaming=False
+    ).client

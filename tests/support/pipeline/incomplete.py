@@ -80,7 +80,7 @@ def captures(clean: Rows) -> Rows:
     return tables
 
 
-def missing(left: list[Entry]) -> int:
+def missing(entries: list[Entry]) -> int:
     """Return how many sequence numbers up to the last one are missing."""
-    there = {int(entry.facts["seq"]) if isinstance(entry, Event) else entry.seq for entry in left}
+    there = {int(entry.facts["seq"]) if isinstance(entry, Event) else entry.seq for entry in entries}
     return len(set(range(1, max(there))) - there)

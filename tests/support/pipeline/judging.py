@@ -29,11 +29,11 @@ def broken_rows(
     spark: Any, rules: Sequence[Rule], runs: Mapping[str, Iterable[tuple[str, Row]]]
 ) -> dict[str, dict[str, int]]:
     """Return the number of broken rows of each rule by run, without rules that hold. runs: the (table, row) pairs of each run."""
-    made: dict[str, list[Row]] = {}
+    rows_by_table: dict[str, list[Row]] = {}
     for rows in runs.values():
         for table, row in rows:
-            made.setdefault(table, []).append(row)
-    tables = Tables(**{table: frame(spark, table, rows) for table, rows in made.items()})
+            rows_by_table.setdefault(table, []).append(row)
+    tables = Tables(**{table: frame(spark, table, rows) for table, rows in rows_by_table.items()})
     counts: dict[str, dict[str, int]] = {run: {} for run in runs}
     for rule in rules:
         for run, count in rule.check(tables).where("broken").groupBy("run").count().collect():

@@ -159,14 +159,14 @@ def _to_the_end(consumer: Any, ended: set[int]) -> bool:
 def java(at: Place) -> None:
     numbers = map(str, (PARTITIONS, RECORDS, VALUE_BYTES))
     command = ["java", *JVM, "-cp", f"{kafka_jars()}/*", str(JAVA_PROGRAM), at.bootstrap, at.topic, *numbers]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, at.rack, str(PARTITION_FETCH_BYTES)],
         capture_output=True,
         text=True,
         check=False,
         timeout=PATIENCE_SECONDS,
     )
-    assert done.returncode == 0, f"{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
+    assert completed.returncode == 0, f"{completed.stdout[-1000:]}\n{completed.stderr[-3000:]}"
 
 
 def spark(session: Any, at: Place) -> None:

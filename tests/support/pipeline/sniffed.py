@@ -95,8 +95,8 @@ def sniffed(*ports: int) -> Iterator[Sniffed]:
         sock.bind((INTERFACE, EVERY_PROTOCOL))
         yield sniffer
         sniffer.packets += _waiting(sock)
-        seen, dropped = struct.unpack("II", sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
-    assert not dropped, f"the kernel dropped {dropped} of {seen} packets: its buffer of {BUFFER_BYTES} bytes was full"
+        total, dropped = struct.unpack("II", sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+    assert not dropped, f"the kernel dropped {dropped} of {total} packets: its buffer of {BUFFER_BYTES} bytes was full"
 
 
 def _waiting(sock: socket.socket) -> Iterator[Packet]:

@@ -106,8 +106,8 @@ class Tap(Traffic):
 
 @contextmanager
 def tapped() -> Iterator[Tap]:
-    made = Tap()
+    tap = Tap()
     try:
-        yield made
+        yield tap
     finally:
-        made.close()
+        tap.close()

@@ -120,10 +120,10 @@ def kafka_python(bootstrap: str, topic: str, group: str) -> None:
         partitions = [TopicPartition(topic, index) for index in range(PARTITIONS)]
         consumer.assign(partitions)
         consumer.seek_to_beginning(*partitions)
-        seen = 0
-        while seen < expected:
-            seen += sum(map(len, consumer.poll(500).values()))
-        assert seen == expected and not consumer.poll(500)
+        read_count = 0
+        while read_count < expected:
+            read_count += sum(map(len, consumer.poll(500).values()))
+        assert read_count == expected and not consumer.poll(500)
         consumer.close()
 
 
@@ -171,10 +171,10 @@ async def _aiokafka(bootstrap: str, topic: str, group: str) -> None:
             partitions = [TopicPartition(topic, index) for index in range(PARTITIONS)]
             consumer.assign(partitions)
             await consumer.seek_to_beginning(*partitions)
-            seen = 0
-            while seen < expected:
-                seen += sum(map(len, (await consumer.getmany(timeout_ms=500)).values()))
-            assert seen == expected and not await consumer.getmany(timeout_ms=500)
+            read_count = 0
+            while read_count < expected:
+                read_count += sum(map(len, (await consumer.getmany(timeout_ms=500)).values()))
+            assert read_count == expected and not await consumer.getmany(timeout_ms=500)
         finally:
             await consumer.stop()
 
@@ -192,8 +192,8 @@ def java(bootstrap: str, topic: str, group: str) -> None:
         group,
         *numbers,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * PATIENCE_SECONDS)
-    assert done.returncode == 0, f"{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * PATIENCE_SECONDS)
+    assert completed.returncode == 0, f"{completed.stdout[-1000:]}\n{completed.stderr[-3000:]}"
 
 
 CLIENTS = {"confluent": confluent, "kafka-python": kafka_python, "aiokafka": aiokafka, "java": java}

@@ -64,8 +64,8 @@ def _shakes(packet: bytes) -> bool:
 def cut(at_ns: int, packet: bytes, snap_bytes: int) -> bytes:
     """Return the capture record of a packet that keeps only its first `snap_bytes`."""
     whole = record(at_ns, packet)
-    kept = packet[:snap_bytes]
-    return whole[:8] + struct.pack("<II", len(kept), len(packet)) + kept
+    head = packet[:snap_bytes]
+    return whole[:8] + struct.pack("<II", len(head), len(packet)) + head
 
 
 class Line:

@@ -92,7 +92,9 @@ class WordCount:
         No instance may run. Raises AssertionError if a count skips or repeats a number, or if the output is not read to its last stable offset.
         """
         deadline = time.monotonic() + WAIT_SECONDS
-        while any(seen.first_open_offset >= 0 for index in self._partitions() for seen in self._producers(index)):
+        while any(
+            producer.first_open_offset >= 0 for index in self._partitions() for producer in self._producers(index)
+        ):
             assert time.monotonic() < deadline, {index: self._producers(index) for index in self._partitions()}
             time.sleep(0.1)
         stable = {index: self._cluster.last_stable_offset(OUTPUT, index) for index in self._partitions()}

@@ -41,9 +41,9 @@ def ask(address: tuple[str, int], request: Any, version: int) -> Any:
     """Send one request to a broker and return the message of its response."""
     with closing(SocketConnection(*address, "telemetry-test")) as connection:
         connection.send_bytes(connection.frame(request, version))
-        taken = connection.take(ANSWER_SECONDS)
-        assert taken is not None, f"no response within {ANSWER_SECONDS} s"
-        return connection.decode(*taken, 0.0).message
+        received = connection.take(ANSWER_SECONDS)
+        assert received is not None, f"no response within {ANSWER_SECONDS} s"
+        return connection.decode(*received, 0.0).message
 
 
 def offered(address: tuple[str, int]) -> dict[int, tuple[int, int]]:

@@ -128,13 +128,13 @@ def describe_cluster() -> None:
 
 
 def create_topic() -> None:
-    made = admin().create_topics([NewTopic(f"{NAME}-created", 2, 1)], request_timeout=PATIENCE_SECONDS)
-    made[f"{NAME}-created"].result()
+    futures = admin().create_topics([NewTopic(f"{NAME}-created", 2, 1)], request_timeout=PATIENCE_SECONDS)
+    futures[f"{NAME}-created"].result()
 
 
 def add_partitions() -> None:
-    made = admin().create_partitions([NewPartitions(f"{NAME}-partitions", 2)], request_timeout=PATIENCE_SECONDS)
-    made[f"{NAME}-partitions"].result()
+    futures = admin().create_partitions([NewPartitions(f"{NAME}-partitions", 2)], request_timeout=PATIENCE_SECONDS)
+    futures[f"{NAME}-partitions"].result()
 
 
 def describe_configs() -> None:

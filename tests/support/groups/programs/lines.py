@@ -65,10 +65,12 @@ class Lines:
     def assigned(self, partitions: Iterable[Partition], positions: Mapping[Partition, int] | None = None) -> None:
         """Report assigned partitions. positions: offsets from which the client continues by itself, also of other partitions."""
         partitions = list(partitions)
-        kept = {} if positions is None else {p: positions[p] for p in partitions if p in positions}
-        self.positions.update(kept)
+        start_positions = {} if positions is None else {p: positions[p] for p in partitions if p in positions}
+        self.positions.update(start_positions)
         self.emit(
-            "assigned", partitions=partitions, positions=[[*partition, offset] for partition, offset in kept.items()]
+            "assigned",
+            partitions=partitions,
+            positions=[[*partition, offset] for partition, offset in start_positions.items()],
         )
 
     def revoked(self, partitions: Iterable[Partition], event: str = "revoked") -> None:
