@@ -127,8 +127,8 @@ def much_data(total_bytes: int, replicas: int, reads: int = 3) -> list[Row]:
         for _ in range(reads):
             read_all(sock, "t", len(batch), count // 10 * 10)
             largest = max(largest, running.resident())
-    what = f"{total_bytes / 1e9:g} GB in batches of 1 KB, read {reads} times, {replicas} replica{'s' if replicas > 1 else ''}"
-    return [(what + ": resident, MB", f"{largest / MB:.0f}", "< 200")]
+    title = f"{total_bytes / 1e9:g} GB in batches of 1 KB, read {reads} times, {replicas} replica{'s' if replicas > 1 else ''}"
+    return [(title + ": resident, MB", f"{largest / MB:.0f}", "< 200")]
 
 
 def many_partitions(partitions: int, *options: str, records: int = 100) -> list[Row]:
@@ -141,12 +141,12 @@ def many_partitions(partitions: int, *options: str, records: int = 100) -> list[
         for index in range(partitions):
             produce(sock, "t", index, batch)
         resident, descriptors = running.resident(), running.descriptors()
-    what = f"{partitions:,} partitions with {records} records of 100 B, {options[0]}"
+    title = f"{partitions:,} partitions with {records} records of 100 B, {options[0]}"
     if options[0] == "--memory":
-        what += f" {options[1]}"
+        title += f" {options[1]}"
     return [
-        (what + ": resident, MB", f"{resident / MB:.0f}", "< 300"),
-        (what + ": descriptors", str(descriptors), f"< {DESCRIPTORS}"),
+        (title + ": resident, MB", f"{resident / MB:.0f}", "< 300"),
+        (title + ": descriptors", str(descriptors), f"< {DESCRIPTORS}"),
     ]
 
 
@@ -272,8 +272,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     chosen = options.what or list(WORKS)
     rows: list[Row] = []
-    for what in chosen:
-        work_rows = WORKS[what]()
+    for work in chosen:
+        work_rows = WORKS[work]()
         rows += work_rows
         for row in work_rows:
             print("  ".join(row), flush=True)

@@ -137,13 +137,13 @@ def cells() -> list[Cell]:
         Cell("full fetches of 1000 partitions", fetched_of_many(False), {KAFKA: 0.6, KFAKE: AHEAD}),
         Cell("incremental fetches of 1000 partitions", fetched_of_many(True), {KAFKA: 0.6, KFAKE: AHEAD}),
         *(
-            Cell(f"librdkafka: {what}, {size} values", run(value_bytes, count), {KAFKA: kafka, KFAKE: kfake})
+            Cell(f"librdkafka: {operation}, {size} values", run(value_bytes, count), {KAFKA: kafka, KFAKE: kfake})
             for size, value_bytes, count in (
                 ("100 B", 100, 200_000),
                 ("1 KiB", 1024, 50_000),
                 ("100 KiB", 102_400, 1000),
             )
-            for what, run, kafka, kfake in (
+            for operation, run, kafka, kfake in (
                 ("produce", librdkafka_produced, AHEAD, 0.5),
                 ("consume", librdkafka_consumed, 0.6, AHEAD),
             )

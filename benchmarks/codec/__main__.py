@@ -37,9 +37,9 @@ def measure(titles: list[str], passes: int, rounds: int, round_seconds: float) -
     seconds_by_codec: tables.Measured = {}
     start = time.monotonic()
     for number in range(passes):
-        for done, title in enumerate(titles):
+        for index, title in enumerate(titles):
             say(
-                f"[{time.monotonic() - start:4.0f} s] pass {number + 1} of {passes}, case {done + 1} of {len(titles)}: {title}"
+                f"[{time.monotonic() - start:4.0f} s] pass {number + 1} of {passes}, case {index + 1} of {len(titles)}: {title}"
             )
             for kind, seconds in run_worker(title, rounds, round_seconds).items():
                 cell = seconds_by_codec.setdefault((title, kind), {})

@@ -189,6 +189,7 @@ def section(key: str, group: list[Cell]) -> Section:
 def cost_section(rows: list[tuple[str, float, float]]) -> Section:
     words = "The cost before the first message, in fresh processes. First use: import of the module and all four flat functions."
     listed = [
-        [what, f"{ratio:.2f}", f"≤ {most:g}" + ("" if ratio <= most else " **missed**")] for what, ratio, most in rows
+        [measurement, f"{ratio:.2f}", f"≤ {most:g}" + ("" if ratio <= most else " **missed**")]
+        for measurement, ratio, most in rows
     ]
     return Section("codec-costs", "The codec: startup costs", words, ["measurement", "value", "goal"], listed)

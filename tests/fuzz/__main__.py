@@ -24,9 +24,9 @@ from tests.support.codec.values import Values
 def seeds(target: str) -> list[bytes]:
     """Return valid bytes of every layout, for a corpus that does not exist yet."""
     if target == "records":
-        made = [NewRecord(b"value", key=b"key", headers=[("h", None)]), NewRecord(None)]
+        new_records = [NewRecord(b"value", key=b"key", headers=[("h", None)]), NewRecord(None)]
         old = [NewRecord(b"value", b"key", 1000), NewRecord(None, None, 1001)]
-        seeds_made = [build_batch(made * 3, compression=kind) for kind in Compression]
+        seeds_made = [build_batch(new_records * 3, compression=kind) for kind in Compression]
         seeds_made += [
             build_message_set(old, magic=magic, compression=kind)
             for magic in (0, 1)
@@ -49,8 +49,8 @@ def fuzz(target: str, seconds: int, scratch: Path) -> int:
     before, after = scratch / target, scratch / f"{target}-minimised"
     before.mkdir()
     after.mkdir()
-    known = corpus.load(target) if (corpus.FOLDER / f"{target}.zip").exists() else []
-    for number, data in enumerate([*known, *seeds(target)]):
+    saved_inputs = corpus.load(target) if (corpus.FOLDER / f"{target}.zip").exists() else []
+    for number, data in enumerate([*saved_inputs, *seeds(target)]):
         (before / f"{number:06}").write_bytes(data)
     command = [sys.executable, "-m", "tests.fuzz.inside", target]
     limits = [f"-max_len={LONGEST}", "-timeout=20", "-rss_limit_mb=4096"]

@@ -55,13 +55,13 @@ LIMIT_BYTES = 1 << 20
 
 def record_batches(data: bytes) -> None:
     """Check that all ways to read records of any magic agree, and that unreadable bytes raise DecodeError."""
-    from_batches = outcome(lambda taken: [bytes(batch.view) for batch in entries.batches(taken)], data)
+    from_batches = outcome(lambda buffer: [bytes(batch.view) for batch in entries.batches(buffer)], data)
     if isinstance(from_batches, tuple):
         outcome(entries.complete_bytes, data)
         return
     assert b"".join(from_batches) == data
     for batch in from_batches:
-        from_records = outcome(lambda taken: list(entries.records(taken, LIMIT_BYTES)), batch)
+        from_records = outcome(lambda buffer: list(entries.records(buffer, LIMIT_BYTES)), batch)
         problems(batch, LIMIT_BYTES)
         if entries.read_header(batch).magic == MAGIC:
             as_columns(batch, from_records)
@@ -71,8 +71,8 @@ def record_batches(data: bytes) -> None:
 
 def as_columns(batch: bytes, expected: Any) -> None:
     """Check that the columns and keys of a batch equal those of its records."""
-    from_columns = outcome(lambda taken: columns(taken, LIMIT_BYTES), batch)
-    only_keys = outcome(lambda taken: keys(taken, LIMIT_BYTES), batch)
+    from_columns = outcome(lambda buffer: columns(buffer, LIMIT_BYTES), batch)
+    only_keys = outcome(lambda buffer: keys(buffer, LIMIT_BYTES), batch)
     if isinstance(expected, tuple):
         # a timestamp or offset outside an array's range is damage only for columns; there is no opposite case
         assert isinstance(from_columns, tuple), expected
@@ -90,10 +90,10 @@ def convert(data: bytes, magic: int) -> None:
     """Check that records can be read after conversion, unless conversion is rejected."""
     try:
         if magic == MAGIC:
-            made = up_convert(data, limit_bytes=LIMIT_BYTES)
+            converted = up_convert(data, limit_bytes=LIMIT_BYTES)
         else:
-            made = down_convert(data, magic, limit_bytes=LIMIT_BYTES)
-        list(entries.entries(made, LIMIT_BYTES))
+            converted = down_convert(data, magic, limit_bytes=LIMIT_BYTES)
+        list(entries.entries(converted, LIMIT_BYTES))
     except (DecodeError, EncodeError):
         return
 

@@ -19,9 +19,9 @@ def main() -> int:
         prog="python -m tests.golden",
         description="Rewrite the golden runs, the recorded responses in tests/golden/data, or show how this broker differs from them.",
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="run the broker and rewrite the files in tests/golden/data")
-    what.add_argument(
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--write", action="store_true", help="run the broker and rewrite the files in tests/golden/data")
+    mode.add_argument(
         "--diff",
         nargs="?",
         const="",

@@ -713,9 +713,9 @@ def run_api(semantics: str, name: str) -> list[str]:
     """Run every version of one API that the default release offers, and those that only Kafka 4.2 offers."""
     if name in OF_KAFKA_4:
         return _run_versions(semantics, name, "4.2", -1)
-    known = next((high for key, (_, high) in ranges_of("3.9").items() if key == KEYS[name]), -1)
+    highest_version = next((high for key, (_, high) in ranges_of("3.9").items() if key == KEYS[name]), -1)
     lines = _run_versions(semantics, name, "3.9", -1)
-    return lines + _run_versions(semantics, name, "4.2", known) if name in WITH_NEWER_VERSIONS else lines
+    return lines + _run_versions(semantics, name, "4.2", highest_version) if name in WITH_NEWER_VERSIONS else lines
 
 
 def _run_versions(semantics: str, name: str, release: str, above: int) -> list[str]:

@@ -16,7 +16,7 @@ def values(count: int, size: int = 20) -> list[bytes]:
     return [f"value {i} ".encode().ljust(size, b".") for i in range(count)]
 
 
-def records(*given: bytes | None, keys: bool = False, headers: bool = False) -> list[NewRecord]:
+def records(*record_values: bytes | None, keys: bool = False, headers: bool = False) -> list[NewRecord]:
     """Return one record per value, 10 ms apart."""
     return [
         NewRecord(
@@ -25,16 +25,16 @@ def records(*given: bytes | None, keys: bool = False, headers: bool = False) -> 
             TIMESTAMP_MS + 10 * i,
             (("trace", b"%d" % i), ("empty", None)) if headers else (),
         )
-        for i, value in enumerate(given)
+        for i, value in enumerate(record_values)
     ]
 
 
-def batch(*given: bytes | None, keys: bool = False, headers: bool = False, **options: Any) -> bytes:
-    return build_batch(records(*(given or (b"v",)), keys=keys, headers=headers), **options)
+def batch(*record_values: bytes | None, keys: bool = False, headers: bool = False, **options: Any) -> bytes:
+    return build_batch(records(*(record_values or (b"v",)), keys=keys, headers=headers), **options)
 
 
-def message_set(*given: bytes | None, magic: int = 1, keys: bool = False) -> bytes:
-    return build_message_set(records(*(given or (b"v",)), keys=keys), magic=magic)
+def message_set(*record_values: bytes | None, magic: int = 1, keys: bool = False) -> bytes:
+    return build_message_set(records(*(record_values or (b"v",)), keys=keys), magic=magic)
 
 
 def make_compressed() -> dict[str, bytes]:

@@ -27,6 +27,6 @@ def _fitted(layout: Any, value: Any) -> Any:
         case Message():
             tagged = layout.tags.fields if layout.tags else ()
             kinds = {**dict(layout.fields), **{field.name: field.type for field in tagged}}
-            known = {f.name: getattr(value, f.name) for f in fields(value) if f.name in kinds}
-            return layout.cls(**{name: _fitted(kinds[name], item) for name, item in known.items()})
+            field_values = {f.name: getattr(value, f.name) for f in fields(value) if f.name in kinds}
+            return layout.cls(**{name: _fitted(kinds[name], item) for name, item in field_values.items()})
     return value

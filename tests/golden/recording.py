@@ -63,8 +63,8 @@ def add_topic_ids(request: Any, image: Image) -> None:
     else:
         return
     for topic in topics:
-        known = image.topics.get(topic.name)
-        topic.topic_id = UNKNOWN_ID if known is None else known.topic_id
+        existing_topic = image.topics.get(topic.name)
+        topic.topic_id = UNKNOWN_ID if existing_topic is None else existing_topic.topic_id
 
 
 class RecordedClient(MemoryClient):
@@ -213,9 +213,9 @@ class RecordedCluster(VirtualCluster):
 
     # ---- recorded lines --------------------------------------------------------------------------------------------------------
 
-    def note(self, what: str, more: str = "") -> None:
+    def note(self, title: str, more: str = "") -> None:
         at_ms = self.now_ms - START_MS
-        self.lines.append(f"{what} @{at_ms} {more}".rstrip())
+        self.lines.append(f"{title} @{at_ms} {more}".rstrip())
 
     def finish(self) -> list[str]:
         """End the recording and return every line of the run."""
@@ -223,9 +223,9 @@ class RecordedCluster(VirtualCluster):
         journal = self.state.journal
         lines = [
             *self.lines,
-            *(f"requests {canonical(seen._asdict())}" for seen in journal.requests()),
-            *(f"throttles {canonical(facts_of(seen))}" for seen in journal.throttles()),
-            *(f"event {canonical(facts_of(seen))}" for seen in journal.events()),
+            *(f"requests {canonical(entry._asdict())}" for entry in journal.requests()),
+            *(f"throttles {canonical(facts_of(entry))}" for entry in journal.throttles()),
+            *(f"event {canonical(facts_of(entry))}" for entry in journal.events()),
             *self._metrics(),
             *self._trace_lines(),
         ]
@@ -256,9 +256,9 @@ def canonical(facts: Mapping[str, Any]) -> str:
     return json.dumps(facts, default=str, sort_keys=True, separators=(",", ":"))
 
 
-def facts_of(seen: Any) -> dict[str, Any]:
+def facts_of(entry: Any) -> dict[str, Any]:
     """Return the fields of a journal entry and of its reason, if any."""
-    facts = {field.name: getattr(seen, field.name) for field in dataclasses.fields(seen)}
+    facts = {field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)}
     return {name: facts_of(value) if name == "reason" else value for name, value in facts.items()}
 
 

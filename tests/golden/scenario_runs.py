@@ -42,9 +42,9 @@ Scenario = Callable[[Callable[..., World]], World]
 SCENARIOS: dict[str, Scenario] = {}
 
 
-def scenario(made: Scenario) -> Scenario:
-    SCENARIOS[made.__name__] = made
-    return made
+def scenario(function: Scenario) -> Scenario:
+    SCENARIOS[function.__name__] = function
+    return function
 
 
 def run_scenario(semantics: str, name: str) -> list[str]:
@@ -635,7 +635,7 @@ def _equal_throttles(world: World) -> None:
     world.topic("equal", 1, 1)
     leader = world.leader("equal")
     measuring = world.connect(leader, "equal to measure")  # names of equal length: the client id is part of the size
-    done = set()
+    throttled = set()
     for offset in range(40):
         request = produce("equal", world.records(b"x" * (2000 + offset)))
         world.send(world.connect(leader), request)
@@ -646,14 +646,14 @@ def _equal_throttles(world: World) -> None:
             ("equal to produce", request, written, "producer_byte_rate"),
             ("equal to consume", fetch_request, _charged_bytes(world, measuring), "consumer_byte_rate"),
         ):
-            if size % 11 == 0 and name not in done:
-                done.add(name)
+            if size % 11 == 0 and name not in throttled:
+                throttled.add(name)
                 client = world.connect(leader, name)
                 world.limit(name, request_percentage=1.0, **{quota: size / 11})
                 world.send(client, sent)
                 world.record_metrics()
                 world.advance(61_000)
-        if len(done) == 2:
+        if len(throttled) == 2:
             break
 
 

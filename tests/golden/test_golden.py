@@ -81,10 +81,10 @@ def change_a_response_byte(patch: pytest.MonkeyPatch) -> None:
 def change_a_time(patch: pytest.MonkeyPatch) -> None:
     note = RecordedCluster.note
 
-    def late(cluster: RecordedCluster, what: str, more: str = "") -> None:
-        if what.startswith("response"):
+    def late(cluster: RecordedCluster, title: str, more: str = "") -> None:
+        if title.startswith("response"):
             cluster.clock.advance(1)
-        note(cluster, what, more)
+        note(cluster, title, more)
 
     patch.setattr(RecordedCluster, "note", late)
 
@@ -206,5 +206,7 @@ def test_golden_run_in_a_new_python_process_equals_the_committed_output(seed: st
         f"run = RUNS[{name!r}]\nrun()\nsys.stdout.buffer.write(packed(run()))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, check=True)
-    assert unpacked(done.stdout) == committed(name)
+    completed = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, check=True
+    )
+    assert unpacked(completed.stdout) == committed(name)

@@ -49,11 +49,11 @@ class World(RecordedCluster):
     def takes_batches(self) -> bool:
         return self.highest("Produce") >= FIRST_WITH_BATCHES
 
-    def records(self, *given: bytes | None, keys: bool = False) -> bytes:
+    def records(self, *record_values: bytes | None, keys: bool = False) -> bytes:
         """Return a record batch, or a message set for releases without batches."""
         if self.takes_batches:
-            return batch(*given, keys=keys)
-        return message_set(*given, keys=keys, magic=1 if self.highest("Produce") == 2 else 0)
+            return batch(*record_values, keys=keys)
+        return message_set(*record_values, keys=keys, magic=1 if self.highest("Produce") == 2 else 0)
 
     def append(self, topic: str, data: bytes, index: int = 0, acks: int = -1, version: int | None = None) -> Any:
         writer = self.connect(self.leader(topic, index), "writer")
@@ -66,8 +66,8 @@ class World(RecordedCluster):
         return int(broker_id)
 
     def topic_id(self, topic: str) -> bytes:
-        known = self.state.controller.image.topics.get(topic)
-        return UNKNOWN_ID if known is None else known.topic_id
+        existing_topic = self.state.controller.image.topics.get(topic)
+        return UNKNOWN_ID if existing_topic is None else existing_topic.topic_id
 
     def coordinator(self, group: str) -> int:
         broker_id = self.state.coordinator_of(group)

@@ -38,12 +38,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--only", default="", metavar="PREFIX", help="run only parts whose name starts with PREFIX (default: all)"
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
         "--list", action="store_true", help="print the names of the parts that have to be run, and run none"
     )
-    what.add_argument("--page", action="store_true", help="write docs/long-run.md from the results, and run no part")
-    given = parser.parse_args(arguments)
+    mode.add_argument("--page", action="store_true", help="write docs/long-run.md from the results, and run no part")
+    options = parser.parse_args(arguments)
     at = code_hashes()
     if at is None:
         sys.stderr.write(
@@ -52,14 +52,14 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     parts = all_parts()
     names, results = [part.name for part in parts], read()
-    to_run = [part for part in missing(parts, results, at) if part.name.startswith(given.only)]
-    if given.page:
+    to_run = [part for part in missing(parts, results, at) if part.name.startswith(options.only)]
+    if options.page:
         write_page(names, results, at)
         return 0
-    if given.list:
+    if options.list:
         sys.stdout.write("".join(f"{part.name}\n" for part in to_run))
         return 0
-    end = time.monotonic() + given.minutes * 60
+    end = time.monotonic() + options.minutes * 60
     for number, part in enumerate(to_run, 1):
         if time.monotonic() > end:
             sys.stdout.write(f"{len(to_run) - number + 1} parts are left for the next run\n")

@@ -105,5 +105,5 @@ def _in_project(paths: Iterable[Path]) -> Iterable[str]:
 
 def git(*command: str, root: Path = ROOT) -> str:
     """Return the output of a git command."""
-    done = subprocess.run(["git", *command], cwd=root, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
+    completed = subprocess.run(["git", *command], cwd=root, check=True, capture_output=True, text=True)
+    return completed.stdout.strip()

@@ -129,16 +129,16 @@ def all_parts() -> list[Part]:
 
 
 def _simulation(first: int, count: int) -> list[Finding]:
-    done = many_seeds(first, count)
+    simulated = many_seeds(first, count)
     line = (
-        f"seeds {first} to {first + count - 1}: {done.held} of {count} held; {done.operations:,} client operations, "
-        f"{done.virtual_ms / 3_600_000:,.0f} hours of virtual time, {done.limited_ms / 1000:,.0f} virtual seconds under quotas with "
-        f"{done.throttles:,} throttles, each as rules Q-2 to Q-6 require"
+        f"seeds {first} to {first + count - 1}: {simulated.held} of {count} held; {simulated.operations:,} client operations, "
+        f"{simulated.virtual_ms / 3_600_000:,.0f} hours of virtual time, {simulated.limited_ms / 1000:,.0f} virtual seconds under quotas with "
+        f"{simulated.throttles:,} throttles, each as rules Q-2 to Q-6 require"
     )
-    broken = [Finding(f"seed {seed} is broken: {text}", False) for seed, text in sorted(done.broken.items())]
+    broken = [Finding(f"seed {seed} is broken: {text}", False) for seed, text in sorted(simulated.broken.items())]
     unlisted = [
         Finding(f"{name} was loaded, but is not listed in simulated_files.txt", False)
-        for name in sorted(done.loaded - simulated_files())
+        for name in sorted(simulated.loaded - simulated_files())
     ]
     return [Finding(line, not broken), *broken, *unlisted]
 
@@ -211,15 +211,15 @@ def _kills() -> list[Finding]:
         kills = KILLS * (number + 1) // parts - KILLS * number // parts
         try:
             with tempfile.TemporaryDirectory() as folder, broker_processes() as processes:
-                seen = group_kills.run(processes, Path(folder), kills, seed=0, coordinator=coordinator)
+                totals = group_kills.run(processes, Path(folder), kills, seed=0, coordinator=coordinator)
         except AssertionError as error:
             findings.append(Finding(f"{name}: a broker was killed while groups rebalanced: {error}", False))
             continue
         line = (
-            f"{name}: {seen.kills} kills with `kill -9` during {seen.commits:,} commits and {seen.rebalances:,} rebalances; each acknowledged "
-            f"offset was there afterwards, no generation or epoch went back, and {seen.continued} members continued"
+            f"{name}: {totals.kills} kills with `kill -9` during {totals.commits:,} commits and {totals.rebalances:,} rebalances; each "
+            f"acknowledged offset was there afterwards, no generation or epoch went back, and {totals.continued} members continued"
         )
-        findings.append(Finding(line, seen.kills == kills))
+        findings.append(Finding(line, totals.kills == kills))
     return findings
 
 
@@ -230,16 +230,16 @@ def _kills_in_transactions() -> list[Finding]:
     for release in KILLED_RELEASES:
         try:
             with tempfile.TemporaryDirectory() as folder, broker_processes() as processes:
-                seen = transaction_kills.run(processes, Path(folder), kills, seed=0, release=release)
+                totals = transaction_kills.run(processes, Path(folder), kills, seed=0, release=release)
         except AssertionError as error:
             findings.append(Finding(f"a broker of release {release} was killed in transactions: {error}", False))
             continue
         line = (
-            f"release {release}: {seen.kills} kills with `kill -9`, which hit {seen.open:,} open transactions; {seen.committed:,} transactions "
-            f"committed before and between them are visible with their offsets, the {seen.aborted:,} aborted ones and the open ones are not, "
-            f"and {seen.continued} producers continued with the request that got no response"
+            f"release {release}: {totals.kills} kills with `kill -9`, which hit {totals.open:,} open transactions; {totals.committed:,} "
+            f"transactions committed before and between them are visible with their offsets, the {totals.aborted:,} aborted ones and the open "
+            f"ones are not, and {totals.continued} producers continued with the request that got no response"
         )
-        findings.append(Finding(line, seen.kills == kills))
+        findings.append(Finding(line, totals.kills == kills))
     return findings
 
 

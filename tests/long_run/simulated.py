@@ -40,27 +40,27 @@ class Simulated:
 
 def seeds(first: int, count: int) -> Simulated:
     """Simulate some seeds, one after the other."""
-    done = Simulated()
+    totals = Simulated()
     for seed in range(first, first + count):
         try:
             outcome = simulate(seed)
         except Broken as broken:
-            done.broken[seed] = str(broken)
+            totals.broken[seed] = str(broken)
         else:
             throttles = outcome.throttles.total()
-            done.add(Simulated(1, outcome.operations, outcome.virtual_ms, outcome.limited_ms, throttles))
-    done.loaded = loaded_files()
-    return done
+            totals.add(Simulated(1, outcome.operations, outcome.virtual_ms, outcome.limited_ms, throttles))
+    totals.loaded = loaded_files()
+    return totals
 
 
 def many_seeds(first: int, count: int) -> Simulated:
     """Simulate seeds on all cores, in processes that have loaded nothing else."""
-    done = Simulated()
+    totals = Simulated()
     with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
         parts = [
             pool.submit(seeds, begin, min(AT_ONCE, first + count - begin))
             for begin in range(first, first + count, AT_ONCE)
         ]
         for part in parts:
-            done.add(part.result())
-    return done
+            totals.add(part.result())
+    return totals

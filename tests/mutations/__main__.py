@@ -84,9 +84,9 @@ def _unmutated(tree: Path, run: Runner) -> str:
 
 def _column(options: argparse.Namespace, revision: str) -> results.Column:
     """Return the column to fill: that of RESULTS.md if it has the same revision, else a new one."""
-    kept = results.load().get(options.column)
-    if kept and revision and kept["revision"] == revision:
-        return kept
+    column = results.load().get(options.column)
+    if column and revision and column["revision"] == revision:
+        return column
     command = f"python -m tests.mutations --rev {revision} --column {options.column}"
     return {"revision": revision, "command": command, "sites": 0, "seeds": {}}
 

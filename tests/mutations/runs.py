@@ -167,8 +167,8 @@ def run_pytest(tree: Path, stage: Stage, left_out: tuple[str, ...]) -> Failure |
 
 def environment_of(tree: Path) -> dict[str, str]:
     """Return the environment of a tree's tests: scripts, and programs that run in another folder, import the tree's package, too."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "MAKE"))}
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(tree)}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "MAKE"))}
+    return {**inherited, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(tree)}
 
 
 def _limit_memory() -> None:
@@ -185,7 +185,7 @@ def is_package_loaded_from(tree: Path) -> bool:
     """Return whether tests that run in a tree import that tree's broker, and not an installed one."""
     script = f"import kafkaproto.{PACKAGE} as package; print(package.__file__)"
     command = [sys.executable, "-c", script]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, cwd=tree.parent, env=environment_of(tree), capture_output=True, text=True, check=True
     )
-    return Path(done.stdout.strip()).resolve().is_relative_to(tree.resolve())
+    return Path(completed.stdout.strip()).resolve().is_relative_to(tree.resolve())
