@@ -35,7 +35,7 @@ def test_documented_results_of_client_libraries_name_the_installed_library_versi
     assert {name: version(name) for name in packages} == {name: expected.pinned(name) for name in packages}
 
 
-def test_documented_results_cover_each_task_of_each_client_library_and_kafka_release() -> None:
+def test_each_client_library_has_a_documented_result_per_kafka_release_and_operation() -> None:
     documented = expected.load()
     assert tuple(documented) == CLIENTS
     for client, entry in documented.items():
@@ -72,7 +72,7 @@ def _other_note(results: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [_other_text, _waits, _missing, _no_task, _other_version, _other_note])
-def test_each_deviation_from_documented_client_library_results_is_reported_once(change: Any) -> None:
+def test_comparison_with_documented_client_results_returns_each_difference_once(change: Any) -> None:
     documented = expected.load()
     results_by_client = {client: copy.deepcopy(entry["releases"]["2.8"]) for client, entry in documented.items()}
     assert expected.differences("2.8", results_by_client) == []
@@ -80,7 +80,7 @@ def test_each_deviation_from_documented_client_library_results_is_reported_once(
     assert len(expected.differences("2.8", results_by_client)) == 1
 
 
-def test_client_library_check_lists_a_group_whose_commit_is_missing_on_the_broker() -> None:
+def test_client_check_reports_a_library_that_claims_a_commit_missing_on_the_broker() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

@@ -84,7 +84,9 @@ class Running(Ours):
         (Needs({}, {}, 1, False, offsets_topic=True), ["offsets.topic.replication.factor of 2 or less (is 3)"]),
     ],
 )
-def test_conformance_suite_names_the_required_and_the_actual_value_of_a_setting(needs: Needs, lacks: list[str]) -> None:
+def test_conformance_suite_reports_required_and_actual_values_of_unsuitable_settings(
+    needs: Needs, lacks: list[str]
+) -> None:
     config = {"fetch.max.bytes": "4096", "num.partitions": "1", "0.broker.rack": "r0"}
     config["offsets.topic.replication.factor"] = "3"
     with cluster(2, config=config, clock="system") as running:

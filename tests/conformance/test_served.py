@@ -103,7 +103,7 @@ def test_conformance_tests_use_the_supported_api_version_nearest_a_preferred_ver
         served.closest(ApiKey.METADATA, 12)
 
 
-def test_conformance_suite_knows_that_kafka_4_0_serves_produce_only_from_v3_on() -> None:
+def test_conformance_suite_treats_produce_below_v3_as_unsupported_by_kafka_4_0() -> None:
     assert Served(versions("3.9")).serves(ApiKey.PRODUCE, 0)
     assert not Served(versions("4.0")).serves(ApiKey.PRODUCE, 2)
     assert Served(versions("4.0")).serves(ApiKey.PRODUCE, 3)

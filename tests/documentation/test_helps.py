@@ -13,7 +13,7 @@ WIDTH = 100
 """The maximum number of characters in a line of a help, in a terminal of this width."""
 
 
-def test_collected_help_texts_include_command_options_and_questions_of_trace_report() -> None:
+def test_collected_help_texts_include_command_options_and_texts_of_the_trace_report() -> None:
     texts = helps.texts()
     programs = {where for where, _ in texts}
     assert {f"kafkaproto {command}" for command in COMMANDS} <= programs

@@ -40,7 +40,7 @@ def test_edited_and_deleted_generated_documentation_pages_are_listed_as_outdated
     assert pages.outdated(tmp_path) == ["reference/settings.md", "reference/tables.md"]
 
 
-def test_reference_pages_list_every_setting_and_every_table_column() -> None:
+def test_reference_pages_list_every_kafka_setting_and_every_trace_table_column() -> None:
     settings, tables = ((ROOT / "docs" / "reference" / name).read_text() for name in ("settings.md", "tables.md"))
     for definitions in (definitions_of("3.9"), definitions_of("4.2")):
         for name in (*definitions.broker, *definitions.topic, *definitions.group):

@@ -353,7 +353,7 @@ def test_cluster_wide_min_insync_replicas_can_be_set_but_not_deleted_if_elr_is_o
     assert described(made("4.0"), BROKER, "") == {}
 
 
-def test_timestamp_difference_max_ms_sets_before_and_after_max_ms_if_these_are_unset() -> None:
+def test_unset_timestamp_before_and_after_max_ms_use_timestamp_difference_max_ms() -> None:
     def limits(cluster: VirtualCluster) -> tuple[int, int]:
         partition = cluster.state.nodes[0].replicas.find("t", 0)
         assert partition is not None
@@ -368,7 +368,7 @@ def test_timestamp_difference_max_ms_sets_before_and_after_max_ms_if_these_are_u
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_plus_sign_in_a_cluster_wide_setting_value_is_omitted_in_configs_of_a_broker() -> None:
+def test_describe_configs_of_a_broker_omits_the_plus_sign_of_a_cluster_wide_value() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

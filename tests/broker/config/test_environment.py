@@ -171,7 +171,7 @@ def test_environment_variable_error_names_the_variable_and_the_allowed_values(
 
 
 @pytest.mark.parametrize("variables", [SINGLE_NODE, TESTCONTAINERS])
-def test_docker_image_variables_open_all_listeners_except_controller_listeners(variables: dict[str, str]) -> None:
+def test_listeners_set_by_docker_variables_are_opened_except_controller_listeners(variables: dict[str, str]) -> None:
     bound = {listener.name: listener[1:] for listener in listeners(variables)}
     if variables is SINGLE_NODE:
         assert bound == {

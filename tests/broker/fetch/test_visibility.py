@@ -190,7 +190,7 @@ def test_fetch_v13_returns_error_unknown_topic_id_for_an_unknown_topic() -> None
 
 
 @pytest.mark.rule("F-24")
-def test_fetch_error_for_a_wrong_leader_epoch_precedes_all_other_partition_errors() -> None:
+def test_fetch_checks_the_leader_epoch_before_leadership_and_the_fetch_offset() -> None:
     cluster = three()
     elect(cluster, 1)
     assert fetch_one(cluster, 0, 99, epoch=0, version=10).error_code == 74

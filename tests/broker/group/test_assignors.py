@@ -62,7 +62,7 @@ def test_uniform_assignor_moves_only_an_equal_share_of_partitions_to_a_new_membe
     assert shown(third) == {"A": {"T": [0, 1]}, "B": {"T": [3, 4]}, "C": {"T": [2, 5]}}
 
 
-def test_uniform_assignor_moves_no_partition_between_owners_of_1_and_2_partitions() -> None:
+def test_uniform_assignor_moves_no_partition_if_two_members_own_1_and_2_partitions() -> None:
     targets = assign_uniform([member("A", T=(0,)), member("B", T=(1, 2))], {T: 3})
     assert shown(targets) == {"A": {"T": [0]}, "B": {"T": [1, 2]}}
 
@@ -127,7 +127,7 @@ def test_range_assignor_computes_the_same_targets_for_any_order_of_the_members(
 
 
 @given(group=groups(homogeneous=False))
-def test_uniform_assignor_before_kafka_4_0_assigns_each_partition_once_or_fails(
+def test_uniform_assignor_of_kafka_3_9_assigns_each_partition_once_or_raises_error(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     """It cannot fail for a group without current targets."""
@@ -138,7 +138,7 @@ def test_uniform_assignor_before_kafka_4_0_assigns_each_partition_once_or_fails(
     assert_complete(new, counts, assign_uniform(new, counts, is_release_4=False, is_release_4_1=False))
 
 
-def test_subscribed_topics_that_do_not_exist_change_the_uniform_assignor_topic_order() -> None:
+def test_uniform_assignor_topic_order_changes_with_the_number_of_subscribed_topics() -> None:
     """The topics are in buckets 18 and 3 of 32, or in buckets 2 and 3 of 16. The first member gets the partition of the topic in the first bucket."""
     late, early = bytes(15) + b"\x12", bytes(15) + b"\x03"
     for subscribed, first in ((2, late), (13, early)):

@@ -62,7 +62,7 @@ def test_leave_group_removes_several_classic_members_in_one_epoch_since_kafka_4_
         assert [member.member_id for member in group.described().members] == ["C"]
 
 
-def test_member_dropping_a_topic_during_a_revocation_gets_assignment_since_kafka_4_2(group: Group) -> None:
+def test_member_that_drops_a_topic_while_revoking_gets_an_assignment_since_kafka_4_2(group: Group) -> None:
     group.cluster.topic("t2", 6)
     both = ["T", "t1", "t2"]
     group.join("A", *both)

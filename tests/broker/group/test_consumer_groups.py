@@ -149,7 +149,7 @@ def test_changed_subscription_of_a_member_starts_a_new_consumer_group_epoch(grou
 
 
 @pytest.mark.rule("SN-34")
-def test_each_leaving_member_starts_a_new_epoch_and_a_group_without_members_is_empty(group: Group) -> None:
+def test_each_leaving_member_starts_a_new_epoch_and_the_last_one_empties_the_group(group: Group) -> None:
     for member_id in "ABC":
         group.join(member_id)
     answer = group.beat("C", -1)

@@ -186,7 +186,7 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
 
 @pytest.mark.rule("GN-55")
 @pytest.mark.parametrize("is_heartbeat", [True, False])
-def test_parked_join_completed_by_a_kip_848_join_does_not_block_pipelined_requests(is_heartbeat: bool) -> None:
+def test_requests_behind_a_parked_join_are_answered_after_a_kip_848_member_joins(is_heartbeat: bool) -> None:
     group = Group("4.2", group_initial_rebalance_delay_ms="3000")
     client = group.cluster.connect(0)
     client.send(join_request(), 3)
@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_failed_sync_group_that_is_replicated_late_does_not_undo_a_group_upgrade() -> None:
+def test_group_stays_upgraded_if_a_failed_classic_sync_group_is_replicated_later() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")

@@ -104,7 +104,7 @@ def test_offset_fetch_returns_only_replicated_commits_and_reads_no_log_records()
     assert log.reads == 2
 
 
-def test_queue_of_offset_commits_stays_bounded_while_each_commit_is_replicated() -> None:
+def test_offset_commit_queue_drops_replicated_commits_but_no_unreplicated_commits() -> None:
     coordinator = Coordinator(Log())
     [followed] = coordinator.committed._partitions.values()
     for offset in range(10 * MAX_QUEUED):
@@ -117,7 +117,7 @@ def test_queue_of_offset_commits_stays_bounded_while_each_commit_is_replicated()
     assert len(followed.queued) == 10 * MAX_QUEUED + 1
 
 
-def test_group_coordinator_before_kip_848_does_not_track_replicated_offset_commits() -> None:
+def test_classic_group_coordinator_keeps_no_list_of_unreplicated_offset_commits() -> None:
     coordinator = Coordinator(Log(), is_new_coordinator=False)
     coordinator.store("a", 5)
     assert not coordinator.committed.is_behind("a") and list(coordinator.committed.names()) == []

@@ -103,7 +103,7 @@ def test_produce_rejects_partition_data_that_is_not_exactly_one_complete_batch(
 
 
 @pytest.mark.rule("P-4", "P-6", "P-7")
-def test_error_for_a_produce_with_two_batches_precedes_error_not_enough_replicas() -> None:
+def test_produce_with_two_batches_and_too_few_replicas_gets_error_invalid_record() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2, min_insync_replicas="2")
     cluster.state.controller.ensure_internal("__consumer_offsets")

@@ -65,7 +65,7 @@ def test_first_retention_check_is_log_initial_task_delay_ms_after_the_start() ->
 
 
 @pytest.mark.rule("N-15")
-def test_retention_deletes_only_committed_records_on_each_replica() -> None:
+def test_retention_does_not_delete_records_above_the_high_watermark() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, retention_ms="1000", segment_bytes=ONE_EACH)
     fill(cluster, "t", timed(cluster), acks=-1)

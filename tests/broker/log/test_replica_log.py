@@ -123,7 +123,7 @@ def test_reading_a_log_never_continues_beyond_the_end_of_a_segment() -> None:
 
 
 @pytest.mark.rule("F-29")
-def test_bytes_between_two_offsets_include_the_whole_first_and_last_batch() -> None:
+def test_byte_count_between_two_offsets_includes_the_whole_first_and_last_batch() -> None:
     log, sizes = three_batches()
     assert log.bytes_between(0, ALL) == sum(sizes)
     assert log.bytes_between(4, 10) == sizes[1] + sizes[2]
@@ -157,7 +157,7 @@ def test_large_reads_of_a_log_return_file_ranges_and_small_reads_return_bytes() 
     assert content(part) == log.read_all()
 
 
-def test_replication_shares_the_leader_bytes_with_the_follower_without_copying() -> None:
+def test_follower_log_shares_the_stored_bytes_of_the_leader_instead_of_copying_them() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     for count in (1, 2, 3):

@@ -89,7 +89,7 @@ def test_batch_with_an_unknown_magic_is_rejected_as_corrupt(magic: int) -> None:
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("length", [-2147483648, -1, 0, 13])
-def test_batch_length_below_14_is_rejected_as_corrupt(length: int) -> None:
+def test_batch_whose_length_field_is_below_14_is_rejected_as_corrupt(length: int) -> None:
     data = batch()
     struct.pack_into(">i", data, 8, length)
     error = refusal(data)
@@ -100,7 +100,7 @@ def test_batch_length_below_14_is_rejected_as_corrupt(length: int) -> None:
 
 
 @pytest.mark.rule("P-8")
-def test_error_for_a_nonzero_base_offset_precedes_all_other_batch_errors() -> None:
+def test_too_large_batch_with_a_nonzero_base_offset_gets_error_invalid_record() -> None:
     error = refusal(batch(base_offset=5), TopicLimits(max_message_bytes=10))
     assert error.error_code == 87 and error.log_start_known
 
@@ -236,7 +236,7 @@ def test_error_message_about_records_without_keys_lists_the_first_three_records(
         (Compression.GZIP, "lz4", "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=1 bytes)"),
     ],
 )
-def test_error_for_a_batch_with_log_append_time_flag_describes_a_record_as_in_kafka(
+def test_error_message_for_log_append_time_flag_formats_the_record_as_in_kafka(
     codec: Compression, compression_type: str, described: str
 ) -> None:
     data = build_batch([NewRecord(b"v", None, 7)], compression=codec, attributes=0x08)
@@ -247,7 +247,7 @@ def test_error_for_a_batch_with_log_append_time_flag_describes_a_record_as_in_ka
 
 
 @pytest.mark.rule("P-10")
-def test_timestamp_errors_take_precedence_over_missing_keys() -> None:
+def test_batch_with_a_missing_key_and_an_old_timestamp_gets_error_invalid_timestamp() -> None:
     limits = TopicLimits(compact=True, timestamp_before_max_ms=1000)
     data = bytearray(
         build_batch([NewRecord(b"v", None, NOW_MS), NewRecord(b"v", b"k", 5), NewRecord(b"v", b"k", NOW_MS)])

@@ -81,7 +81,7 @@ def test_followers_fetch_nothing_from_a_stopped_leader_that_is_not_yet_fenced() 
     assert follower.log.log_end_offset == 0
 
 
-def test_cluster_reset_ends_the_broker_session_of_a_stopped_broker() -> None:
+def test_broker_stopped_before_a_cluster_reset_is_not_fenced_after_the_reset() -> None:
     cluster = made()
     cluster.state.stop_broker(0)
     cluster.state.reset()

@@ -72,7 +72,7 @@ def test_controller_rejects_illegal_topic_names(name: str) -> None:
     refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
 
 
-def test_method_plan_topic_publishes_nothing_and_put_topic_publishes_the_topic() -> None:
+def test_method_plan_topic_changes_no_metadata_and_put_topic_adds_the_topic() -> None:
     bench = Bench()
     planned = bench.controller.plan_topic("t", 2, 3)
     assert bench.images == []

@@ -202,7 +202,9 @@ def enter(bench: Bench, state: MuteState) -> None:
 
 @pytest.mark.rule("T-7")
 @pytest.mark.parametrize("state", WAITING_STATES)
-def test_broker_stops_reading_from_a_muted_connection_only_during_a_throttle(bench: Bench, state: MuteState) -> None:
+def test_broker_reads_from_a_muted_connection_unless_the_connection_is_throttled(
+    bench: Bench, state: MuteState
+) -> None:
     enter(bench, state)
     assert bench.socket.reading == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
 

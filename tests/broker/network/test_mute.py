@@ -49,7 +49,7 @@ def test_undefined_transition_of_the_connection_mute_state_raises_value_error(
 
 
 @pytest.mark.rule("T-6")
-def test_response_and_end_of_throttle_in_any_order_unmute_a_connection() -> None:
+def test_connection_is_unmuted_after_response_and_end_of_throttle_in_any_order() -> None:
     reached = {S.NOT_MUTED}
     ends = set()
     while True:

@@ -92,7 +92,7 @@ def test_throttle_injected_by_a_test_has_no_quota_in_the_journal_topic() -> None
     assert (entry["client_id"], entry["throttle_ms"], entry["bound"], entry["entity"]) == (None, 7, None, None)
 
 
-def test_journal_topic_has_end_offsets_of_producers_and_next_offsets_of_consumers() -> None:
+def test_journal_topic_gets_end_offset_after_a_produce_and_next_offset_after_a_fetch() -> None:
     cluster = virtual()
     writer, reader = cluster.connect(client_id="writer"), cluster.connect(client_id="reader")
     entry = batch(b"x" * 100)
@@ -133,7 +133,7 @@ def test_parked_fetch_adds_a_next_offset_to_the_journal_topic_only_when_answered
     assert (read["next_offset"], read["high_watermark"], read["at_ms"]) == (2, 2, cluster.now_ms - EVERY_MS)
 
 
-def test_journal_topic_reports_lagging_clients_only_while_they_are_connected() -> None:
+def test_journal_topic_gets_entries_about_lagging_consumers_only_while_connected() -> None:
     cluster = virtual()
     writer, reader, gone = (cluster.connect(client_id=name) for name in ("writer", "reader", "gone"))
     writer.ask(produce("t", batch(b"a")), 9)
@@ -157,7 +157,7 @@ def test_journal_topic_reports_lagging_clients_only_while_they_are_connected() -
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_journal_drops_offsets_of_the_oldest_partition_above_a_limit_of_3_offsets(
+def test_journal_with_a_limit_of_3_client_offsets_drops_offsets_of_oldest_partition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)

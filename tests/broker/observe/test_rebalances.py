@@ -358,7 +358,7 @@ def test_consumer_group_that_cannot_be_stored_has_group_events_stable_and_then_d
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_consumer_group_without_earlier_group_events_gets_no_dead_event_when_it_ends() -> None:
+def test_dead_event_is_reported_only_for_a_group_with_an_earlier_group_event() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(
@@ -464,7 +464,7 @@ def test_rebalance_cause_names_a_topic_deleted_after_the_group_was_loaded(group:
     assert history(moved.cluster)[-1][4] == [f"the subscribed topics changed: {name}"]
 
 
-def test_consumer_group_rebalance_continues_after_a_move_to_another_coordinator(group: Group) -> None:
+def test_rebalance_history_contains_a_rebalance_that_ends_after_a_coordinator_move(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.join("B")

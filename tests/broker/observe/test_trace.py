@@ -127,7 +127,7 @@ def test_trace_contains_all_bytes_of_requests_that_carry_no_records(bench: Bench
     assert exchange.request == frame[4:] and len(exchange.response) == exchange.response_bytes
 
 
-def test_trace_shows_no_response_to_an_acks_0_produce_and_the_wait_time_of_a_fetch(bench: Bench) -> None:
+def test_trace_shows_the_wait_time_of_a_fetch_and_no_response_to_an_acks_0_produce(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)

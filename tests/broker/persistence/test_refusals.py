@@ -142,7 +142,7 @@ def test_leader_election_while_the_disk_is_full_succeeds_and_is_stored_later(
     assert after is not None and (after.leader, after.leader_epoch) == (1, state.leader_epoch)
 
 
-def test_produce_is_rejected_until_the_full_disk_can_store_the_leader_election(
+def test_produce_is_rejected_while_the_disk_is_too_full_to_store_a_leader_election(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path, 2)

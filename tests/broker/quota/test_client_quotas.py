@@ -130,7 +130,7 @@ def test_quota_defined_at_any_of_the_eight_levels_is_the_quota_of_a_matching_cli
         (ALL, ("", "c")),
     ],
 )
-def test_client_without_quota_has_the_metric_tags_of_the_quota_types_in_use(
+def test_metrics_of_a_client_without_quota_are_tagged_like_the_configured_quotas(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}

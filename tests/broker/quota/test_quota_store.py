@@ -164,7 +164,7 @@ def test_byte_rate_quota_may_exceed_an_integer_by_0_0000005_but_not_by_0_00001()
 
 @pytest.mark.rule("Q-20")
 @pytest.mark.parametrize("keys", [(REQUEST, "connection_creation_rate"), ("connection_creation_rate", REQUEST)])
-def test_error_for_two_invalid_quota_keys_names_the_key_first_in_a_java_hash_map(keys: tuple[str, str]) -> None:
+def test_error_for_2_invalid_quota_keys_names_the_key_a_java_hash_map_iterates_first(keys: tuple[str, str]) -> None:
     [result] = ClientQuotaStore().alter([QuotaAlteration(ALICE, [QuotaOp(key, 0.0) for key in keys])], False)
     assert result.error_message == "Invalid configuration key connection_creation_rate"
 
@@ -340,7 +340,7 @@ def test_contradictory_describe_client_quotas_filter_is_rejected(components: lis
 
 
 @pytest.mark.rule("D9b")
-def test_quota_producer_default_and_override_settings_set_quotas_of_client_ids() -> None:
+def test_settings_quota_producer_default_and_override_set_byte_rates_of_client_ids() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,

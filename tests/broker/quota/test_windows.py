@@ -167,7 +167,7 @@ def test_throttle_of_a_retried_4096_byte_fetch_alternates_between_6384_and_6000_
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
+def test_first_sample_of_a_rate_is_averaged_over_all_configured_sample_windows() -> None:
     """The window of Kafka's RateTest without prior samples."""
     for samples in (2, 5, 11):
         rate = SampledRate(samples, 1000)
@@ -176,7 +176,7 @@ def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_with_3_samples_of_30_s_counts_a_missing_sample_as_30_elapsed_seconds() -> None:
+def test_rate_with_2_of_3_samples_is_measured_as_if_the_missing_sample_lasted_30_s() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_recording_minus_zero_bytes_in_a_rate_keeps_an_earlier_sample_from_expiring() -> None:
+def test_recording_minus_0_0_bytes_delays_the_expiry_of_the_current_rate_sample() -> None:
     renewed, purged = SampledRate(), SampledRate()
     for rate in (renewed, purged):
         rate.record(500, 0)

@@ -25,7 +25,7 @@ def epoch_end(answer: Any) -> tuple[int, int, int]:
 
 
 @pytest.mark.rule("E-3")
-def test_new_leader_answers_offset_lookups_for_its_own_epoch_before_any_write() -> None:
+def test_offset_for_leader_epoch_returns_the_epoch_of_a_new_leader_before_any_write() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     cluster.connect().ask(produce("t", batch(b"v"), acks=-1), 9)

@@ -357,7 +357,7 @@ def test_follower_fetches_at_offsets_4_and_2_set_the_high_watermark_to_2() -> No
 
 
 @pytest.mark.rule("M-6", "E-3")
-def test_new_leader_adds_its_epoch_and_followers_replicate_from_the_new_leader() -> None:
+def test_followers_replicate_records_and_the_leader_epoch_of_a_new_leader() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
     cluster.state.stop_broker(0)

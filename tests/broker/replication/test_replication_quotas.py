@@ -94,7 +94,9 @@ def test_broker_throttles_only_replicas_with_its_id_in_the_throttled_replicas_li
         ("-1:1", False, False),
     ],
 )
-def test_hyphens_in_throttled_replica_lists_require_option_semantics_kip(text: str, kip: bool, kafka: bool) -> None:
+def test_hyphens_in_throttled_replica_lists_are_accepted_only_with_semantics_kip(
+    text: str, kip: bool, kafka: bool
+) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
         cluster = three(semantics)
         if allowed:
@@ -151,7 +153,7 @@ def test_replication_quota_windows_have_the_configured_number_and_size() -> None
 
 
 @pytest.mark.rule("R-3")
-def test_replication_rate_1_byte_above_quota_is_below_the_quota_500_ms_later() -> None:
+def test_replication_quota_exceeded_by_1_byte_is_no_longer_exceeded_500_ms_later() -> None:
     """Kafka's ReplicationQuotaManagerTest.shouldExceedQuotaThenReturnBackBelowBoundAsTimePasses."""
     replication_quota = ReplicationQuota("LeaderReplication", 10)
     replication_quota.limit(100)

@@ -40,7 +40,7 @@ def test_produce_with_acks_0_is_charged_for_bytes_but_not_for_request_time() -> 
 
 
 @pytest.mark.rule("Q-17")
-def test_request_quota_is_named_as_cause_if_byte_and_request_throttle_are_equal() -> None:
+def test_throttle_cause_is_the_request_quota_if_byte_and_request_throttle_are_equal() -> None:
     q = quotas(produce=1000, fetch=1000, request=1)
     assert which(charge_produce(q, "u", "c", 10_500, 10.5, 1, 0)) == (500, "Request")
     q = quotas(fetch=1000, request=1)

@@ -48,7 +48,7 @@ ERRORS = {E.NONE, E.INVALID_PRODUCER_ID_MAPPING, *(error for table in TABLE.valu
 
 @pytest.mark.rule("TX-68")
 @pytest.mark.parametrize("api", list(LATEST))
-def test_old_versions_of_transaction_apis_return_the_same_substitute_errors_as_kafka(api: ApiKey) -> None:
+def test_old_transaction_api_versions_replace_new_errors_by_the_same_errors_as_kafka(api: ApiKey) -> None:
     for error in ERRORS:
         first, instead = REPLACED.get((api, E(error)), (0, E.NONE))
         for version in range(LATEST[api] + 1):
@@ -56,7 +56,7 @@ def test_old_versions_of_transaction_apis_return_the_same_substitute_errors_as_k
 
 
 @pytest.mark.rule("TX-68")
-def test_errors_substituted_in_old_transaction_api_versions_are_those_of_kafka() -> None:
+def test_broker_replaces_no_transaction_errors_other_than_those_that_kafka_replaces() -> None:
     assert {(api, error) for api, table in TABLE.items() for error in table} == set(REPLACED)
     assert {(api, error) for api, table in GROUP_TABLE.items() for error in table} == {
         (ApiKey.TXN_OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
@@ -64,7 +64,7 @@ def test_errors_substituted_in_old_transaction_api_versions_are_those_of_kafka()
 
 
 @pytest.mark.rule("TX-46", "TX-68")
-def test_only_txn_offset_commit_before_v2_replaces_the_error_that_a_group_is_loading() -> None:
+def test_only_txn_offset_commit_v0_and_v1_replace_error_coordinator_load_in_progress() -> None:
     loading, unavailable = E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE
     for api, latest in LATEST.items():
         for version in range(latest + 1):

@@ -78,7 +78,7 @@ def test_manual_clock_stands_still_until_advanced() -> None:
     assert not clock.is_wall
 
 
-def test_manual_clock_delay_is_none_for_a_future_deadline_and_0_for_a_past_deadline() -> None:
+def test_real_delay_ms_of_a_manual_clock_is_none_before_and_zero_after_the_deadline() -> None:
     clock = ManualClock(1000)
     assert clock.real_delay_ms(1001) is None
     assert clock.real_delay_ms(1000) == 0.0

@@ -33,7 +33,7 @@ def test_timer_callback_gets_the_current_time_and_fires_once() -> None:
     assert timers.next_deadline_ms() is None
 
 
-def test_timer_that_a_callback_sets_in_the_past_fires_in_the_same_run() -> None:
+def test_timer_set_for_a_past_time_by_a_timer_callback_fires_immediately() -> None:
     timers, fired = Timers(), []
     timers.at(10, lambda now_ms: timers.at(now_ms - 5, fired.append))
     assert timers.run_due(10) == 2

@@ -193,7 +193,7 @@ async def test_broker_reads_no_requests_from_a_client_while_sending_it_a_large_r
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_event_loop_reports_sending_only_while_an_8_mib_response_is_being_sent() -> None:
+async def test_event_loop_attribute_is_sending_is_true_only_during_a_large_response() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending

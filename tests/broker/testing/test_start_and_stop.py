@@ -376,7 +376,7 @@ def test_condition_of_method_wait_for_cannot_stop_the_cluster_or_advance_the_clo
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_raises_an_error_if_its_condition_adds_a_record_10_times() -> None:
+def test_wait_for_raises_error_if_the_condition_adds_a_record_in_each_of_10_checks() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks") as caught:
             c.wait_for(lambda _: c.produce("orders", ["a"]) and None)
@@ -394,7 +394,7 @@ def test_method_wait_for_checks_its_condition_again_if_the_check_adds_a_record()
 
 
 @pytest.mark.timeout(20)
-def test_async_method_wait_for_raises_if_its_condition_adds_a_record_10_times() -> None:
+def test_async_wait_for_raises_if_the_condition_adds_a_record_in_each_of_10_checks() -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks"):

@@ -211,7 +211,7 @@ def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated
 
 
 @pytest.mark.parametrize(("commit", "state"), [(True, "Commit"), (False, "Abort")])
-def test_error_of_method_fence_producer_during_a_commit_names_the_state_to_await(commit: bool, state: str) -> None:
+def test_fence_producer_during_commit_or_abort_raises_error_with_state_to_wait_for(commit: bool, state: str) -> None:
     config = {"kafkaproto.transaction.completion.ms": 60_000}
     with cluster(topics={"orders": 1}, config=config) as c:
         producer, _ = begun(c)
@@ -241,7 +241,7 @@ def test_fencing_that_fails_after_method_fence_producer_has_returned_is_logged(
     assert any(text.startswith(begin) and reason in text for text in texts), texts
 
 
-def test_wait_for_condition_can_read_pending_and_stable_offsets_and_producer_epochs() -> None:
+def test_condition_of_wait_for_can_read_transaction_offsets_and_producer_epochs() -> None:
     """The condition of `wait_for` may read everything that the test API shows about transactions, not only their state."""
     with cluster(topics={"orders": 2}, clock="system") as c:
         producer, _ = begun(c)

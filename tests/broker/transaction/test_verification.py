@@ -91,7 +91,7 @@ def test_batch_whose_verification_began_before_the_commit_marker_is_rejected(new
 
 
 @pytest.mark.rule("TX-19")
-def test_add_partitions_to_txn_response_lists_verified_before_added_transactions(newer: TransactionBench) -> None:
+def test_add_partitions_to_txn_response_lists_verify_only_transactions_first(newer: TransactionBench) -> None:
     topic, adding = newer.topic(), Producer(newer)
     adding.init()
     verified = Producer(newer, index=adding.index)
