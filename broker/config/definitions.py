@@ -122,7 +122,7 @@ def text_or_list(name: str, known: Setting | None) -> Setting:
 
 
 class Definitions:
-    """The definitions of all settings in one table, by name. There are two tables: one for releases before 4.0, one for 4.0 and later.
+    """The definitions of all settings, by name. There are two objects: one for releases before 4.0, one for 4.0 and later.
 
     broker: Kafka's broker settings, including those that can only be set on a running broker (`only_dynamic`), those that exist only in this broker,
     and those that Kafka 3.0 removed and this broker still supports. broker_name_of_topic: maps a topic setting to the broker setting whose value it

@@ -84,15 +84,15 @@ def taken_back(tables: Tables) -> DataFrame:
     A throttled fetch returns no records, so the broker must subtract the bytes of the fetch from the quota again. Both fetches of a pair are sent to
     one broker by one client, under one consumer quota. A quota that several client ids share (the quota of a user alone) is not checked.
 
-    If the broker has subtracted the bytes of the first fetch, `total` is at most `before` - `before_value` + `sent_between` + `quota_value`. Because
-    of rounding, one byte more is allowed. Columns:
+    Columns:
 
     - run (the recording), seq (of the second fetch), before_seq (of the first fetch), client_id, quota_entity: the two fetches and their quota.
     - before: number of bytes in the quota windows at the first fetch, with the bytes of this fetch. before_value: bytes of the first fetch alone.
-    - sent_between: number of bytes of the client's fetch responses without a throttle time between the two fetches.
+    - sent_between: number of bytes of the client's fetch responses that were sent between the two fetches and had no throttle time.
     - total: number of bytes in the quota windows at the second fetch, with the bytes of this fetch. quota_value: bytes of the second fetch alone.
+    - excess: number of bytes by which `total` is larger than `before` - `before_value` + `sent_between` + `quota_value`. This sum is the
+      largest total if the broker has subtracted the bytes of the first fetch. One byte more is allowed, because of rounding.
     - broken: true (a fault) if `total` is too large; null (undecided) if missing entries may explain this.
-    - excess: number of bytes by which `total` is too large.
     """
     rows = tables.sql(f"""
         WITH counted AS (
