@@ -79,9 +79,9 @@ needs-valgrind:
 test: $(or $(wildcard $(VENV)/.installed-all),$(VENV)/.installed-dev)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not java and not spark and not browser and not slow" $(ARGS)
 
-# Two workers keep two cores busy; the third gets the tests that mostly wait (tests/support/scheduling.py).
+# Two workers keep two cores busy; the others get the tests that mostly wait (tests/support/scheduling.py).
 test-all: needs-java needs-clients needs-browser needs-valgrind $(VENV)/.installed-all
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --max-worker-restart 0 -p tests.time_by_file $(ARGS)
+	$(BIN)/python -m pytest -q -n 4 --dist loadfile --max-worker-restart 0 -p tests.time_by_file $(ARGS)
 
 conformance: needs-java $(VENV)/.installed-all
 	@$(BIN)/python -m tests.conformance $(if $(RIVALS),--subjects ours-kafka$(comma)ours-kafka-manual$(comma)ours-kip-manual$(comma)real$(comma)kfake$(comma)librdkafka-mock) $(ARGS)

@@ -76,6 +76,7 @@ class KafkaCluster:
         role = "controller" if node == CONTROLLER else "broker"
         listener = f"{'CONTROLLER' if node == CONTROLLER else 'PLAINTEXT'}://127.0.0.1:{self._ports[node]}"
         settings = {
+            "broker.session.timeout.ms": "30000",  # a paused broker must stay registered
             **common,
             "process.roles": role,
             "node.id": str(node),
@@ -90,7 +91,6 @@ class KafkaCluster:
                 "advertised.listeners": listener,
                 "inter.broker.listener.name": "PLAINTEXT",
                 "broker.rack": f"r{node}",
-                "broker.session.timeout.ms": "30000",  # a paused broker must stay registered
             }
         path = self._folder / f"{node}.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))

@@ -27,22 +27,28 @@ def scope_of(nodeid: str) -> str:
     return f"{file} {match[0]}" if match else file
 
 
+BUSY_WORKERS = 2
+"""The number of workers whose tests keep the cores of a small machine busy. Further workers run tests that mostly wait."""
 _WAITING = (
     "tests/conformance/test_suite.py ",
+    "tests/conformance/test_the_command.py",
     "tests/clients/transactions/test_transactions.py ",
     "tests/clients/transactions/test_dead_coordinator.py",
-    "tests/clients/groups/test_groups.py",
+    "tests/clients/transactions/test_killed_broker.py",
+    "tests/clients/groups/",
+    "tests/pipeline/trace/test_groups_of_clients.py",
+    "tests/pipeline/trace/test_transactions_of_clients.py",
 )
 """The prefixes of the names of groups whose tests mostly wait: for timeouts of brokers that keep real time, or of clients."""
 
 
 def is_waiting(scope: str) -> bool:
-    """Return whether the tests of a group, see `scope_of`, mostly wait, so that they may run beside two workers that keep two cores busy."""
+    """Return whether the tests of a group, see `scope_of`, mostly wait, so that they may run beside `BUSY_WORKERS` workers."""
     return scope.startswith(_WAITING)
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Gives all tests of a group, see `scope_of`, to one worker. The last of three or more workers runs only groups whose tests mostly wait."""
+    """Gives all tests of a group, see `scope_of`, to one worker. Workers after the first `BUSY_WORKERS` run only groups whose tests mostly wait."""
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
@@ -62,4 +68,4 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]
             super()._reschedule(node)
 
     def _is_for_waiting(self, node: Any) -> bool:
-        return len(self.nodes) > 2 and node is self.nodes[-1]
+        return node in self.nodes[BUSY_WORKERS:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,18 +13,11 @@ from kafkaproto.conformance.served import Newer
 from kafkaproto.conformance.subject import Subject, WallClock, settings_of
 from tests.support.conformance.virtual import NEWER_RELEASE
 
-HEARTBEAT_S = 3.0
-"""The time within which a broker that was suspended has sent a heartbeat to the controller; `broker.heartbeat.interval.ms` is 2 s."""
-
 
 class Controlled(WallClock):
     """The control functions of a Kafka that is started from jars."""
 
     _cluster: KafkaCluster
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._resumed_s: dict[int, float] = {}
 
     def restore(self) -> None:
         self._cluster.start_stopped_brokers()
@@ -45,15 +37,13 @@ class Controlled(WallClock):
     def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
         """Suspend the whole broker process: Kafka has no finer control.
 
-        A broker that was suspended before first gets the time for a heartbeat. Otherwise the controller would fence it during the second suspension,
-        after `broker.session.timeout.ms` (9 s), and it would leave the in-sync replicas.
+        The broker must be resumed before its session ends (`broker.session.timeout.ms`, 30 s in a `KafkaCluster`). Otherwise the controller would
+        fence it, and it would leave the in-sync replicas.
         """
-        time.sleep(max(0.0, self._resumed_s.get(broker_id, 0.0) + HEARTBEAT_S - time.monotonic()))
         self._cluster.pause_broker(broker_id)
 
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None:
         self._cluster.resume_broker(broker_id)
-        self._resumed_s[broker_id] = time.monotonic()
 
     def stop(self) -> None:
         self._cluster.stop()
