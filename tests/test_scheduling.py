@@ -69,7 +69,7 @@ def distribute(nodeids: list[str], count: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_each_test_runs_once_and_pytest_workers_after_the_second_only_wait(count: int) -> None:
+def test_each_test_runs_once_and_workers_3_and_4_run_only_tests_that_mostly_wait(count: int) -> None:
     waiting = [f"{_SUITE}[{subject}-{number}]" for subject in ("real", "real-newer") for number in range(5)]
     busy = [f"tests/test_{letter}.py::test_{number}" for letter in "abcd" for number in range(5)]
     nodeids = [*busy, *waiting]
@@ -79,7 +79,7 @@ def test_each_test_runs_once_and_pytest_workers_after_the_second_only_wait(count
 
 
 @pytest.mark.parametrize("count", [3, 4])
-def test_pytest_workers_after_the_second_only_wait_even_if_few_tests_exist(count: int) -> None:
+def test_workers_3_and_4_run_only_tests_that_mostly_wait_even_if_few_tests_exist(count: int) -> None:
     waiting = [f"{_SUITE}[{subject}]" for subject in ("real", "real-newer", "ours-kafka")]
     shares = distribute(["tests/test_a.py::test_a", *waiting], count)
     assert sorted(itertools.chain(*shares)) == sorted(["tests/test_a.py::test_a", *waiting])
