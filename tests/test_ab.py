@@ -58,7 +58,7 @@ def test_ab_benchmark_accepts_a_speed_drop_of_at_most_5_percent(now: float, miss
     assert paired("produce", [100.0] * 3, [now] * 3).missed is missed
 
 
-def test_ab_benchmark_counts_a_failed_measurement_as_a_missed_limit() -> None:
+def test_ab_benchmark_reports_a_failed_measurement_as_a_missed_limit() -> None:
     unmeasured = at_most("metadata", 100.0, None, 1.03, "{:.0f}", "now: ImportError: no such module")
     assert unmeasured.missed
     assert "MISSED: now: ImportError: no such module" in table([unmeasured])

@@ -64,7 +64,7 @@ def test_codec_benchmark_shows_median_speed_ratios_and_marks_those_below_the_lim
     assert replace(cell, ratios={"construct": 0.9}).verdict() == "Python ≥ 1 **missed**"
 
 
-def test_benchmark_report_contains_the_word_limitation_only_if_a_limitation_is_given() -> None:
+def test_benchmark_report_has_a_sentence_about_limitations_only_if_one_is_given() -> None:
     assert limitation("tests used the machine.") == " Limitation: tests used the machine."
     assert limitation("") == ""
 

@@ -55,14 +55,14 @@ def count(side: sides.Side, script: str, rows: Sequence[str]) -> dict[str, instr
 
 
 @pytest.mark.parametrize("api", heartbeat_rows.PREPARED)
-def test_heartbeat_beside_1000_idle_members_costs_at_most_1_5_times_that_beside_10(
+def test_instructions_per_heartbeat_grow_by_at_most_half_from_10_to_1000_members(
     heartbeats: dict[str, instructions.Count], api: str
 ) -> None:
     compare(*(heartbeats[heartbeat_rows.row(api, n)] for n in HEARTBEATS))
 
 
 @pytest.mark.parametrize("request_name", transaction_rows.PREPARED)
-def test_request_beside_1000_transactions_costs_at_most_1_5_times_that_beside_10(
+def test_instructions_per_request_grow_by_at_most_half_from_10_to_1000_transactions(
     transactions: dict[str, instructions.Count], request_name: str
 ) -> None:
     compare(*(transactions[transaction_rows.row(request_name, n)] for n in TRANSACTIONS))

@@ -68,7 +68,7 @@ def written(folder: Path, text: str, name: str = "server.properties") -> str:
 @pytest.mark.parametrize(
     ("name", "release"), [("kraft-3.9.1", "3.9"), ("zookeeper-3.9.1", "3.9"), ("kraft-4.2.0", "4.2")]
 )
-def test_broker_starts_with_a_stock_server_properties_file(start: Start, name: str, release: str) -> None:
+def test_broker_starts_with_a_server_properties_file_that_kafka_ships(start: Start, name: str, release: str) -> None:
     running = start("--config", str(STOCK / f"{name}.properties"), "--port", "0", "--release", release)
     settings = running.settings()
     assert settings["log.retention.hours"] == ("168", STATIC)

@@ -162,7 +162,7 @@ def test_topic_option_with_only_a_name_uses_default_partition_and_replica_counts
     assert [line for line in lines if line.startswith("WARNING")] == []
 
 
-def test_broker_started_with_option_memory_0_accepts_records_and_logs_no_warning(start: Start) -> None:
+def test_broker_with_option_memory_set_to_0_accepts_records_and_logs_no_warning(start: Start) -> None:
     running = start("--memory", "0", "--topic", "orders:1", "--log-level", "warning")
     for _ in range(3):
         produce(running.address, "orders", 100)

@@ -100,7 +100,7 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_error_for_a_non_numeric_setting_precedes_an_error_for_a_number_out_of_range(
+def test_non_numeric_broker_setting_is_reported_before_a_number_that_is_out_of_range(
     subject: Subject, broker: str
 ) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
@@ -198,7 +198,9 @@ def test_listener_prefixed_connection_limits_can_be_set_as_cluster_wide_defaults
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_error_for_max_connections_per_ip_0_precedes_error_for_max_connections_0(subject: Subject, broker: str) -> None:
+def test_error_for_two_connection_limits_set_to_zero_names_max_connections_per_ip(
+    subject: Subject, broker: str
+) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
     only = f"requirement failed: {name} can be set to zero only if {name}.overrides property is set."
     assert altered(subject, broker, (name, SET, "0")) == (INVALID_REQUEST, only)

@@ -103,7 +103,7 @@ def test_reassignments_and_elections_fail_if_the_timeout_is_not_positive(subject
 
 
 @pytest.mark.rule("AD-43")
-def test_admin_request_that_changes_nothing_does_not_time_out_even_with_timeout_ms_0(subject: Subject) -> None:
+def test_admin_request_that_changes_nothing_does_not_time_out_at_a_timeout_of_0_ms(subject: Subject) -> None:
     twice, topic = subject.new_name(), new_topic(subject).name
     repeated = [(twice, INVALID_REQUEST, "Duplicate topic name.")]
     assert created(subject, [CreatableTopic(twice, 1, 1)] * 2, 0) == repeated

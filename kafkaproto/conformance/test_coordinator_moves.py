@@ -142,7 +142,7 @@ def test_group_members_and_offsets_survive_a_restart_of_the_coordinator(subject:
 
 @pytest.mark.releases(before="4.0")
 @pytest.mark.rule("GC-7")
-def test_join_group_error_not_coordinator_precedes_session_timeout_error_before_4_0(subject: Subject) -> None:
+def test_join_group_before_4_0_checks_the_coordinator_and_then_the_session_timeout(subject: Subject) -> None:
     subject.need_broker(1)
     group = Group(subject)
     join = JoinGroupRequest(group.id, 1, 10_000, "m", None, "consumer", [JoinGroupRequestProtocol("range", b"")])

@@ -296,7 +296,7 @@ def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Sub
 
 @pytest.mark.releases("3.9", "4.0")
 @pytest.mark.rule("AD-27")
-def test_describe_quorum_returns_all_zero_voter_directory_ids_before_kafka_4_0(
+def test_directory_ids_of_voters_in_describe_quorum_are_zero_uuids_before_kafka_4_0(
     subject: Subject, levels: dict[str, int]
 ) -> None:
     change(subject, KRAFT, 1, UPGRADE)

@@ -139,7 +139,7 @@ def test_fetch_returns_the_log_from_the_batch_that_contains_the_fetch_offset(sub
 
 
 @pytest.mark.rule("F-13")
-def test_partition_max_bytes_0_allows_one_batch_but_a_negative_value_gets_an_error(subject: Subject) -> None:
+def test_fetch_with_partition_max_bytes_zero_gets_a_batch_but_minus_1_gets_an_error(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(batch_of_bytes(100), batch_of_bytes(100))
     topic.fill(batch_of_bytes(100), index=1)

@@ -184,7 +184,7 @@ def test_rejected_classic_join_to_a_kip_848_group_gets_a_response_without_member
     [b"", b"m", struct.pack(">h", 1), struct.pack(">hi", -1, 0)],
     ids=["empty", "short", "no-topics", "negative-version"],
 )
-def test_fenced_instance_id_error_precedes_the_error_for_a_malformed_subscription(
+def test_join_group_reports_a_fenced_instance_id_before_a_malformed_subscription(
     java: Subject, metadata: bytes
 ) -> None:
     """A JoinGroup with a malformed subscription gets FENCED_INSTANCE_ID if its instance id belongs to a member with another member id.

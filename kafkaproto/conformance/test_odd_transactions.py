@@ -202,7 +202,7 @@ def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_o
 
 @pytest.mark.rule("TX-28")
 @pytest.mark.parametrize("transactional", [True, False])
-def test_wrong_leader_error_precedes_invalid_acks_error_only_for_transactional_data(
+def test_leadership_is_checked_before_acks_only_for_transactional_batches(
     subject: Subject, transactional: bool
 ) -> None:
     """The test sends a Produce with acks=2 to the leader (broker 0), to a follower (broker 1) and to a broker without a replica (broker 2).

@@ -145,7 +145,7 @@ def test_create_topics_checks_topic_names_then_settings_then_replica_assignments
 
 
 @pytest.mark.rule("AD-45")
-def test_create_topics_error_for_a_repeated_partition_precedes_unknown_broker_error(subject: Subject) -> None:
+def test_create_topics_reports_a_repeated_partition_before_an_unknown_broker(subject: Subject) -> None:
     name = subject.new_name()
 
     def message(*assignment: tuple[int, Sequence[int]]) -> str | None:

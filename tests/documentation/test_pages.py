@@ -153,7 +153,7 @@ def test_reference_pages_show_every_class_of_the_test_api() -> None:
     assert exported_classes | {returned.__name__ for returned in testing_api.RETURNED} <= shown
 
 
-def test_documentation_table_with_a_missing_or_extra_description_raises_value_error() -> None:
+def test_building_a_documentation_table_fails_if_a_description_is_missing_or_extra() -> None:
     with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):
         sections.table_of({"a": ["x"], "b": []}, {"a": "something happened"})
     with pytest.raises(ValueError, match=r"kinds without a meaning, or the other way round: \{'b'\}"):
@@ -170,7 +170,7 @@ def test_journal_page_lists_every_event_and_the_fields_of_each_event() -> None:
     assert events.documented(page, "Events") == events.journal_events()
 
 
-def test_journal_page_lists_every_record_of_the_journal_topic() -> None:
+def test_journal_page_lists_the_fields_of_each_event_written_to_the_journal_topic() -> None:
     page = (ROOT / "docs" / "reference" / "journal.md").read_text()
     documented = events.documented(page, "The journal as a topic")
     noted = events.journal_events()
@@ -199,7 +199,7 @@ def test_events_table_column_named_kind_has_a_description_that_lists_all_event_k
     assert {*events.journal_events(), *events.recorder_events(), "meta", "dropped"} <= kinds
 
 
-def test_status_page_lists_every_demo_step_and_no_unexpected_result() -> None:
+def test_status_page_shows_every_demo_step_and_no_result_that_differs_from_expected() -> None:
     page = (ROOT / "docs" / "status.md").read_text()
     lines = page[page.index(BEGIN) : page.index(END)].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
@@ -209,7 +209,7 @@ def test_status_page_lists_every_demo_step_and_no_unexpected_result() -> None:
 
 
 @pytest.mark.java
-def test_list_of_kafka_apis_equals_that_of_the_kafka_jar() -> None:
+def test_stored_list_of_kafka_3_9_api_versions_equals_that_of_the_kafka_client_jar() -> None:
     import json
     import zipfile
 

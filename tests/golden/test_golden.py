@@ -155,7 +155,7 @@ def test_golden_run_report_shows_which_line_was_changed_removed_or_added(
     assert shown in difference, difference
 
 
-def test_golden_comparison_detects_each_trace_entry_that_the_broker_did_not_write(
+def test_golden_comparison_reports_trace_entries_that_the_broker_failed_to_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     put = TraceWriter.put

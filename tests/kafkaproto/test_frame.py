@@ -20,7 +20,7 @@ from kafkaproto.frame import (
 )
 
 
-def test_functions_start_frame_and_finish_frame_build_the_bytes_of_function_frame() -> None:
+def test_start_frame_and_finish_frame_build_the_same_bytes_as_function_frame() -> None:
     out = start_frame()
     out += b"payload"
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"

@@ -79,7 +79,7 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_decoder_memory_limit_is_a_constant_below_64_kib_plus_a_factor_per_byte() -> None:
+def test_decoder_memory_limit_is_linear_in_message_size_and_below_64_kib_for_0_bytes() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024

@@ -75,7 +75,7 @@ def change(folder: Path, name: str) -> None:
         ("kafkaproto/conformance/profiles/a.properties", {code.SUITE}),
     ],
 )
-def test_edited_file_changes_only_the_code_hashes_that_include_the_file(
+def test_editing_a_file_changes_only_the_code_hashes_computed_from_that_file(
     repository: Path, name: str, keys: set[str]
 ) -> None:
     before = code.code_hashes(repository)
@@ -152,7 +152,7 @@ def test_each_result_of_the_long_test_run_contains_the_tested_commit() -> None:
 NAMES = ["kafka-configs", "distribution", "simulation-00000", "simulation-00500", "simulation-01000"]
 
 
-def test_page_of_the_long_test_run_lists_failed_parts_and_parts_that_were_not_run() -> None:
+def test_long_test_run_report_lists_failed_parts_and_parts_that_were_not_run() -> None:
     bad = replace(result("distribution", Finding("it is not", False)), commit="def5678")
     text = page(NAMES[:3], {"kafka-configs": result("kafka-configs"), "distribution": bad}, NAMES[1:3], "fed9876")
     assert "2 of 3 parts were run. **These do not hold:** distribution.\n" in text
@@ -168,7 +168,7 @@ def rows(text: str) -> dict[str, list[str]]:
     return {first.strip(): [cell.strip() for cell in cells] for first, _, *cells in lines}
 
 
-def test_page_of_the_long_test_run_has_a_row_of_totals_and_dates_per_kind_of_part() -> None:
+def test_long_test_run_report_shows_the_total_runs_and_dates_of_all_simulations() -> None:
     line = "seeds 0 to 499: 1,500 of 1,500 held; 150,000 client operations, 303 hours of virtual time"
     first, second = (result(name, Finding(line, True)) for name in NAMES[2:4])
     second = replace(second, commit="def5678", date="2026-11-24")
@@ -187,19 +187,19 @@ def test_page_of_the_long_test_run_has_a_row_of_totals_and_dates_per_kind_of_par
     assert rows(page(NAMES, lost, NAMES, "fed9876"))["Simulation"][1] == "**does not hold**"
 
 
-def test_page_of_the_long_test_run_raises_value_error_for_a_part_of_unknown_kind() -> None:
+def test_building_the_long_test_run_report_with_an_unknown_test_raises_value_error() -> None:
     with pytest.raises(ValueError, match="part new has 0 kinds"):
         page(["new"], {}, ["new"], "fed9876")
 
 
-def test_page_of_the_long_test_run_says_how_much_each_finished_part_has_tested() -> None:
+def test_long_test_run_report_shows_the_amount_of_work_of_each_part_with_a_result() -> None:
     results = read()
     for part in all_parts():
         if part.name in results:
             assert rows(page([part.name], results, [], "fed9876")).popitem()[1][0] != "", part.name
 
 
-def test_page_of_the_long_test_run_counts_results_outdated_by_a_code_change(
+def test_long_test_run_report_shows_how_many_parts_lack_a_result_for_current_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.long_run.page.commit", lambda: "fed9876")
@@ -234,7 +234,7 @@ def test_long_test_run_discards_a_result_if_the_code_changed_during_the_run(
     assert ("its result is not kept" in capsys.readouterr().err) == changed
 
 
-def test_unstable_request_sequence_fails_the_long_test_run_unless_a_reason_is_listed(
+def test_long_test_run_fails_if_responses_vary_between_repetitions_without_a_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     step = "beat", {"member": "A"}
@@ -254,7 +254,7 @@ def test_long_test_run_contains_10000_simulations_and_2000_request_sequences() -
     assert sum(name.startswith("conversations-0") for name in names) * parts.CONVERSATIONS_OF_A_PART == 2_000
 
 
-def test_committed_long_test_run_results_contain_no_failure_and_equal_their_page() -> None:
+def test_committed_long_test_run_results_have_no_failure_and_are_all_in_the_report() -> None:
     results = read()
     assert [name for name, part_result in results.items() if not part_result.holds] == []
     names, text = [part.name for part in all_parts()], PAGE.read_text()

@@ -192,7 +192,7 @@ def test_unicode_tables_for_topic_patterns_equal_those_of_kafka() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "a", "(?i)", "x|", "[a"])
-def test_each_topic_pattern_syntax_element_matches_the_same_names_as_in_kafka(
+def test_each_syntax_element_of_topic_patterns_matches_the_same_names_as_in_kafka(
     kafka: RegularExpressionOracle, prefix: str
 ) -> None:
     groups = [opening + "b)" for opening in OPENINGS.split()]

@@ -170,7 +170,7 @@ def raised(exception: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "wrap", [raised, lambda exception: {"all": [1, {"g": raised(exception)}, NOT_EMPTY]}], ids=["call", "field"]
 )
-def test_exception_of_an_admin_client_call_is_reported_unless_listed_for_the_call(
+def test_exception_of_an_admin_client_call_is_reported_unless_listed_as_expected(
     exception: str, wrap: Callable[[str], Any]
 ) -> None:
     results = [Result("deleteConsumerGroups", "one", NOT_EMPTY), Result("listGroups", "all", wrap(exception))]
@@ -185,7 +185,7 @@ def test_broker_errors_in_admin_client_results_are_not_reported_as_failed_calls(
     assert broken_calls([Result("describeLogDirs", "all", value) for value in values]) == []
 
 
-def test_listed_exception_of_the_java_test_program_that_does_not_occur_is_reported() -> None:
+def test_missing_exception_that_is_listed_as_expected_of_an_admin_call_is_reported() -> None:
     allowed = {("listGroups", "all"): {"java.lang.IllegalStateException": "a reason"}}
     [text] = broken_calls([Result("listGroups", "all", NOT_EMPTY)], allowed)
     assert text == "listGroups: all: no java.lang.IllegalStateException; remove it from NOT_OF_A_BROKER"

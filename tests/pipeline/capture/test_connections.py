@@ -365,7 +365,7 @@ def test_packet_capture_tables_contain_no_sasl_tokens_but_all_kafka_requests(
     assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "out").rglob("*.parquet"))
 
 
-def test_packet_capture_tables_count_non_kafka_packets_in_an_event_named_left_out(build_tables: BuildTables) -> None:
+def test_event_row_of_a_packet_capture_contains_the_number_of_non_kafka_packets(build_tables: BuildTables) -> None:
     wire = Wire()
     web = wire.connect(server=80)
     web.says(CLIENT, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
@@ -446,7 +446,7 @@ def test_table_job_prints_request_counts_of_captures_and_errors_for_invalid_file
     assert capsys.readouterr().out == "nothing new could be read\n"
 
 
-def test_memory_for_10_times_the_captured_traffic_is_less_than_1_5_times_as_large() -> None:
+def test_packet_capture_reader_needs_nearly_equal_memory_for_10_times_the_traffic() -> None:
     """Ten times the traffic must need no more memory."""
 
     def held(rounds: int) -> int:

@@ -265,7 +265,7 @@ def test_client_version_analysis_says_that_kafka_4_0_rejects_a_produce_v1_client
     assert verdict(tables, "4.0")[0] == census.UNKNOWN
 
 
-def test_spark_analysis_counts_requests_of_a_query_and_names_options_to_change(tables: Tables) -> None:
+def test_spark_analysis_counts_requests_of_a_spark_query_and_suggests_spark_options(tables: Tables) -> None:
     [query_row] = answer_rows(spark_doctor.ANSWER, "queries", tables)
     assert (query_row["query"], query_row["consumers"], query_row["fetches"], query_row["list_offsets"]) == (
         "spark-kafka-source-0059f3c4",
@@ -334,7 +334,7 @@ def test_truncated_result_of_an_analysis_query_says_that_there_are_more_rows(tab
     assert len(result_table.rows) == MAX_ROWS and result_table.more
 
 
-def test_every_analysis_query_shows_sql_text_or_the_code_of_a_python_function(tables: Tables) -> None:
+def test_source_text_of_every_trace_analysis_query_contains_sql_or_python_code(tables: Tables) -> None:
     for answer in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor):
         for query in answer.ANSWER.queries:
             assert "SELECT" in query.source or "def " in query.source

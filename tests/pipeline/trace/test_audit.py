@@ -355,7 +355,7 @@ def test_audit_of_a_folder_without_tables_exits_with_status_3(
     assert main([str(tmp_path)]) == UNREADABLE and "holds files that are not tables" in capsys.readouterr().err
 
 
-def test_audit_command_on_a_correct_trace_prints_that_all_rules_hold(out: Path, tmp_path: Path) -> None:
+def test_audit_command_on_a_correct_trace_prints_that_no_rule_is_broken(out: Path, tmp_path: Path) -> None:
     result_path = tmp_path / "audit.json"
     command = [sys.executable, "-m", "kafkaproto.pipeline.trace.audit"]
     trace = out.parent / "trace"

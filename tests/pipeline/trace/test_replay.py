@@ -47,7 +47,7 @@ def waits(requests: list[Request], quota: float, fetches: bool = False) -> list[
 
 @settings(deadline=None)
 @given(steps, st.sampled_from([1000.0, 7777.0, 50_000.0]))
-def test_quota_replay_of_produces_at_the_recorded_quota_gives_recorded_throttles(
+def test_replaying_recorded_produces_at_the_same_quota_gives_the_same_throttle_times(
     plan: list[Step], quota: float
 ) -> None:
     requests = produced(plan, quota)
@@ -56,7 +56,7 @@ def test_quota_replay_of_produces_at_the_recorded_quota_gives_recorded_throttles
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.just(0), st.integers(0, 1500), st.integers(0, 30_000)), min_size=1, max_size=25))
-def test_quota_replay_at_a_new_quota_equals_throttles_of_a_broker_with_this_quota(plan: list[Step]) -> None:
+def test_replay_at_a_new_quota_gives_the_throttle_times_of_a_broker_with_that_quota(plan: list[Step]) -> None:
     """The same client runs against a broker with the other quota: equal pauses give equal throttles at equal times."""
     recorded, other = produced(plan, 5000.0), produced(plan, 12_000.0)
     begins, begun = recorded[0].at_ms, other[0].at_ms
@@ -101,12 +101,12 @@ def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
     return requests, read
 
 
-def test_quota_replay_of_fetches_at_the_recorded_quota_gives_recorded_throttles() -> None:
+def test_replaying_recorded_fetches_at_the_same_quota_gives_the_same_throttle_times() -> None:
     requests, read = fetched(4000.0)
     assert 0 in read and waits(requests, 4000.0, fetches=True) == [(r.seq, r.at_ms, r.waited_ms) for r in requests]
 
 
-def test_quota_replay_adds_fetch_retries_at_a_lower_quota_and_omits_them_at_a_higher() -> None:
+def test_replay_adds_fetch_retries_at_a_lower_quota_and_omits_them_at_a_higher_quota() -> None:
     """Compared with brokers that have the other quota. A request recorded without a throttle has no pause before a retry."""
     strict, _ = fetched(4000.0)
     free, all_read = fetched(1e9)
