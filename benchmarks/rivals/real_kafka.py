@@ -60,6 +60,7 @@ class KafkaCluster:
         self._class_path = f"{kafka_jars(version)}/*" + (f"{os.pathsep}{classes}" if classes else "")
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._paused: set[int] = set()
         self._ports = dict(zip((0, 1, 2, CONTROLLER), free_ports(4), strict=True))
         self.bootstrap = [("127.0.0.1", self._ports[i]) for i in range(3)]
         try:
@@ -153,13 +154,20 @@ class KafkaCluster:
         self._wait_until_ready()
 
     def pause_broker(self, broker_id: int) -> None:
-        """Pause the process of a broker with SIGSTOP, and wait until all its threads have stopped: on a busy machine, some run on for a while."""
+        """Pause the process of a broker with SIGSTOP, and wait until all its threads have stopped: on a busy machine, some run on for a while.
+
+        Does nothing if the broker is paused.
+        """
+        if broker_id in self._paused:
+            return  # waitpid would wait for another stop
+        self._paused.add(broker_id)
         process = self._processes[broker_id]
         process.send_signal(signal.SIGSTOP)
         os.waitpid(process.pid, os.WUNTRACED)
 
     def resume_broker(self, broker_id: int) -> None:
         self._processes[broker_id].send_signal(signal.SIGCONT)
+        self._paused.discard(broker_id)
 
     def stop(self) -> None:
         for process in self._processes.values():
