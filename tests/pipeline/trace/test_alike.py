@@ -86,7 +86,7 @@ def test_trace_comparison_fails_if_a_group_id_or_transactional_id_differs(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("change", "changed", "error_text"),
+    ("change", "other_change", "error_text"),
     [
         (without(-1), unchanged, "the closer recording lacks it"),
         (without(2), unchanged, "the closer recording lacks it"),
