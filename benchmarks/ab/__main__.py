@@ -36,9 +36,10 @@ ROUNDS = 30
 
 
 class Plan(NamedTuple):
-    """What to measure. rows: maps each part of the comparison ("instructions", "start" or "race") to the names of its measurements.
+    """What to measure.
 
-    rounds: how often each speed of the part "race" is measured. requests: number of requests whose instructions are counted in a measurement.
+    rows: the names of the measurements of each part of the comparison: "instructions", "start" and "race", as described above. rounds: how often each
+    measurement of "race" is repeated. requests: the number of requests in each measurement of "instructions".
     """
 
     rows: dict[str, list[str]]

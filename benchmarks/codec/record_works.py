@@ -26,7 +26,9 @@ class NotSupportedYet(Exception):
 
 
 def record_works(case: RecordCase) -> dict[str, dict[str, Work]]:
-    """Return the functions to time, by kind of work and then by codec. case: the kind of work and the sizes of the records.
+    """Return the functions to time as {kind of work: {codec: function}}. The dict has one kind of work, that of the case.
+
+    case: the kind of work, such as "build", and the numbers and sizes of the records.
 
     Raises ValueError if the results of the codecs differ, and NotSupportedYet if this project's codec lacks a function.
     """

@@ -111,7 +111,7 @@ class _Load:
         return self._sorted[self._low_next - 1]
 
     def next_highest(self) -> str | None:
-        """Return the next subscriber with the highest load, which loses a partition; None if all subscribers are excluded."""
+        """Return the next subscriber with the highest load, which loses a partition; None if `exclude_highest` has excluded all subscribers."""
         if self._high_next < self._high_start:
             if self._high_end <= self._high_start and self._high_start > 0:
                 self._high_size = self._size(self._high_start - 1)

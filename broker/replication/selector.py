@@ -30,7 +30,10 @@ class ClientMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
-    """One replica that has the requested offset (`ReplicaView`). caught_up_age_ms: ms since it last had all records; 0 for the leader."""
+    """A replica from which a consumer may fetch, because it has the requested offset (Kafka's `ReplicaView`).
+
+    caught_up_age_ms: ms since the replica last had all records of the leader; 0 for the leader.
+    """
 
     broker_id: int
     rack: str | None

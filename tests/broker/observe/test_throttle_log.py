@@ -56,7 +56,7 @@ def test_journal_entry_of_a_throttle_contains_the_exceeded_quota_and_throttle_ti
 
 
 @pytest.mark.rule("T-10", "T-11")
-def test_throttle_in_the_journal_gets_the_connection_close_time_as_its_end_time(cluster: VirtualCluster) -> None:
+def test_journal_ends_a_throttle_when_the_throttled_connection_is_closed(cluster: VirtualCluster) -> None:
     cluster.state.forced_throttles.add(ForcedThrottle(10_000))
     client = cluster.connect()
     client.ask(metadata(), 9)
