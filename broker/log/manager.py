@@ -40,7 +40,7 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """Check the requests that wait for this replica again, because retention has deleted segments and raised the log start offset.
+        """Check again whether requests that wait for this replica are complete: retention has deleted segments and raised the log start offset.
 
         If the replica is a follower, the next fetch reports the new log start offset to the leader.
         """

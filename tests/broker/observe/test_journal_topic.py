@@ -121,7 +121,7 @@ def test_throttled_fetch_from_offset_0_has_next_offset_0_in_the_journal_topic() 
     assert (read["next_offset"], read["high_watermark"]) == (0, 1)
 
 
-def test_parked_fetch_adds_a_next_offset_to_the_journal_topic_only_when_answered() -> None:
+def test_journal_topic_gets_the_next_offset_of_a_parked_fetch_when_it_is_answered() -> None:
     cluster = virtual()
     reader = cluster.connect(client_id="reader")
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 11)
