@@ -316,7 +316,7 @@ def test_async_cluster_can_be_used_in_its_own_event_loop_but_not_in_another_loop
     )
 
 
-def test_async_fixture_in_another_event_loop_cannot_use_the_cluster_even_indirectly(pytester: pytest.Pytester) -> None:
+def test_async_fixture_with_indirect_use_of_the_cluster_fails_in_another_event_loop(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """

@@ -198,9 +198,7 @@ def test_listener_prefixed_connection_limits_can_be_set_as_cluster_wide_defaults
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_error_for_two_connection_limits_set_to_zero_names_max_connections_per_ip(
-    subject: Subject, broker: str
-) -> None:
+def test_zero_max_connections_per_ip_is_reported_before_zero_max_connections(subject: Subject, broker: str) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
     only = f"requirement failed: {name} can be set to zero only if {name}.overrides property is set."
     assert altered(subject, broker, (name, SET, "0")) == (INVALID_REQUEST, only)

@@ -128,7 +128,7 @@ def cut_or_filled(converted: bytes, size: int) -> bytes:
 @pytest.mark.rule("F-35")
 @pytest.mark.parametrize("value_bytes", [0, 60, 3000])
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_down_converted_fetch_response_is_padded_or_cut_to_the_size_of_the_batches(
+def test_down_converted_records_are_padded_or_cut_to_the_size_before_the_conversion(
     subject: Subject, version: int, magic: int, value_bytes: int
 ) -> None:
     topic = new_topic(subject)
@@ -185,7 +185,7 @@ def test_fetch_v3_returns_one_batch_per_response_if_a_zstd_batch_follows_in_the_
 
 
 @pytest.mark.rule("F-33")
-def test_fetch_below_v10_of_a_zstd_topic_gets_error_unsupported_compression_type(subject: Subject) -> None:
+def test_before_4_0_fetch_below_v10_of_zstd_topic_gets_unsupported_compression_type(subject: Subject) -> None:
     topic = new_topic(subject, compression_type="zstd")
     wait_until(subject, lambda: read(topic, 0, 10)[0] == 0, "a Fetch v10 request for the topic succeeds")
     for version in (0, 3, 4, 9):
@@ -343,7 +343,7 @@ def test_old_produce_versions_reject_message_sets_with_a_bad_checksum_or_mixed_m
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", TAKEN)
-def test_old_produce_versions_accept_truncated_messages_and_nonzero_offsets(subject: Subject, what: str) -> None:
+def test_old_produce_versions_accept_truncated_messages_and_nonzero_base_offsets(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, base_offset = TAKEN[what]
     assert sent(topic, data) == (0, base_offset)

@@ -142,7 +142,7 @@ def test_group_members_and_offsets_survive_a_restart_of_the_coordinator(subject:
 
 @pytest.mark.releases(before="4.0")
 @pytest.mark.rule("GC-7")
-def test_join_group_before_4_0_checks_the_coordinator_and_then_the_session_timeout(subject: Subject) -> None:
+def test_non_coordinator_before_4_0_ignores_invalid_session_timeouts_of_join_group(subject: Subject) -> None:
     subject.need_broker(1)
     group = Group(subject)
     join = JoinGroupRequest(group.id, 1, 10_000, "m", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
@@ -151,7 +151,7 @@ def test_join_group_before_4_0_checks_the_coordinator_and_then_the_session_timeo
 
 
 @pytest.mark.rule("M-14")
-def test_parked_join_gets_error_not_coordinator_before_the_coordinator_stops(subject: Subject) -> None:
+def test_parked_join_group_gets_not_coordinator_when_the_coordinator_is_stopped(subject: Subject) -> None:
     group = Group(subject)
     make_stable(group.client())
     late = group.client()

@@ -121,7 +121,7 @@ def test_describe_configs_v0_returns_is_default_false_even_for_default_values(su
 
 
 @pytest.mark.rule("CF-1", "CF-7")
-def test_describe_configs_lists_all_values_of_a_broker_setting_by_precedence(subject: Subject) -> None:
+def test_describe_configs_synonyms_list_broker_then_cluster_wide_then_default_value(subject: Subject) -> None:
     """The synonyms of a setting list first the value set for one broker, then the value set for all brokers, then Kafka's default."""
     name = "log.cleaner.max.compaction.lag.ms"
     most = str(2**63 - 1)

@@ -109,7 +109,7 @@ def test_group_removed_from_memory_starts_at_epoch_1_on_a_join_and_keeps_its_off
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_rejected_heartbeat_does_not_make_a_removed_group_visible_in_list_groups(subject: Subject) -> None:
+def test_group_removed_from_memory_stays_unlisted_after_a_rejected_heartbeat(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = hidden_group(subject)
     name, value = ("subscribed_topic_regex", "(") if group.version else ("server_assignor", "unknown")
@@ -118,7 +118,7 @@ def test_rejected_heartbeat_does_not_make_a_removed_group_visible_in_list_groups
     assert group.committed() == ({} if forgets else {(group.topic.name, 0): 5})
 
 
-def test_offset_commit_makes_a_removed_kip_848_group_visible_in_list_groups_again(subject: Subject) -> None:
+def test_group_removed_from_memory_is_listed_again_after_an_offset_commit(subject: Subject) -> None:
     group = hidden_group(subject)
     topic = group.topic.name
     assert commit(group, {topic: {1: (8, None)}}) == {(topic, 1): 0}
@@ -131,7 +131,7 @@ def test_offset_commit_makes_a_removed_kip_848_group_visible_in_list_groups_agai
     assert group.committed() == {(topic, 0): 5, (topic, 1): 8}
 
 
-def test_classic_join_to_a_removed_kip_848_group_makes_its_old_offsets_visible_again(subject: Subject) -> None:
+def test_classic_join_to_a_group_removed_from_memory_makes_old_offsets_visible_again(subject: Subject) -> None:
     group = hidden_group(subject)
     client = group.client(version=3)
     joined = client.join()

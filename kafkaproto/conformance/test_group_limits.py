@@ -91,7 +91,7 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GC-19", "GC-30")
-def test_member_id_of_a_pending_member_that_a_full_group_rejected_stays_unknown(subject: Subject) -> None:
+def test_member_id_rejected_by_a_full_group_is_unknown_even_after_a_member_has_left(subject: Subject) -> None:
     """Three clients get a member id, and two of them join. The third is rejected, and its member id stays unknown, even after a member has left."""
     group = Group(subject)
     a, b, c = (group.client() for _ in range(3))
@@ -107,7 +107,7 @@ def test_member_id_of_a_pending_member_that_a_full_group_rejected_stays_unknown(
 
 
 @pytest.mark.rule("GC-24", "GC-30")
-def test_rejected_pending_member_ends_the_join_phase_only_in_the_scala_coordinator(subject: Subject) -> None:
+def test_scala_coordinator_ends_the_join_phase_when_the_pending_member_is_rejected(subject: Subject) -> None:
     """A join phase waits only for a pending member: a client that has got a member id, but has not joined with it yet.
 
     The client then joins, and is rejected because the group is full. This ends the join phase in Kafka's old coordinator (in Scala). In the new

@@ -135,7 +135,7 @@ def test_join_group_v0_member_has_its_session_timeout_as_rebalance_timeout(subje
 
 
 @pytest.mark.rule("GC-25")
-def test_rebalance_of_static_members_restarts_its_timeout_until_a_member_rejoins(subject: Subject) -> None:
+def test_rebalance_timeout_of_static_members_restarts_until_one_of_them_rejoins(subject: Subject) -> None:
     """One of three static members leaves, and the others do not join again. When the rebalance timeout ends without a join, it restarts.
 
     One of the two joins again during the third timeout. When this timeout ends, a new generation starts, with both members.

@@ -56,7 +56,7 @@ def test_rejected_offset_commit_still_creates_an_empty_group_in_list_groups(subj
     assert described(group) == ("Empty", "")
 
 
-def test_list_groups_returns_a_new_classic_group_when_its_first_join_phase_ends(subject: Subject) -> None:
+def test_kip_848_coordinator_lists_a_new_classic_group_when_its_join_phase_ends(subject: Subject) -> None:
     ConsumerGroup(subject)
     group = Group(subject)
     connection = group.connect()

@@ -283,7 +283,7 @@ def at_another_broker(group: Group, request: Any, version: int) -> Any:
         pytest.param(10_000, (NOT_COORDINATOR, ""), id="valid"),
     ],
 )
-def test_join_group_checks_the_session_timeout_before_it_looks_for_the_coordinator(
+def test_kip_848_broker_checks_the_session_timeout_of_a_join_before_the_coordinator(
     java: Subject, session_ms: int, expected: tuple[int, str]
 ) -> None:
     group = Group(java)
@@ -318,7 +318,7 @@ def test_join_group_checks_the_session_timeout_before_it_looks_for_the_coordinat
         pytest.param({"member_epoch": 5}, NOT_COORDINATOR, id="unknown epoch"),
     ],
 )
-def test_heartbeat_fields_are_checked_before_the_coordinator_only_from_4_1_on(
+def test_non_coordinator_checks_consumer_group_heartbeat_fields_only_from_4_1_on(
     subject: Subject, changes: dict[str, Any], error: int, checks_first: bool
 ) -> None:
     group = ConsumerGroup(subject, 0)  # the empty group id belongs to partition 0, too

@@ -76,7 +76,7 @@ def test_list_offsets_v0_returns_log_end_and_segment_start_offsets(subject: Subj
 
 @pytest.mark.releases(before="4.0")
 @pytest.mark.rule("L-2")
-def test_list_offsets_v0_finds_no_offset_at_time_0_and_the_log_end_at_a_future_time(subject: Subject) -> None:
+def test_list_offsets_v0_returns_nothing_for_time_0_and_log_end_for_a_future_time(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(stamped(5))
     assert list_offsets(topic, 0, 0).old_style_offsets == []

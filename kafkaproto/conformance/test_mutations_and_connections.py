@@ -88,7 +88,7 @@ def test_create_topics_from_version_6_rejects_topics_above_the_mutation_quota(su
 
 @pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-22")
-def test_mutation_quota_set_after_a_nan_quota_does_not_throttle_the_client(subject: Subject) -> None:
+def test_client_that_had_a_nan_mutation_quota_is_not_throttled_by_a_later_quota(subject: Subject) -> None:
     client_id = subject.new_name("maker")
     connection = subject.connect(0, client_id)
     for rate in (math.nan, RATE):

@@ -116,7 +116,7 @@ def test_join_group_with_protocol_type_connect_accepts_undecodable_member_metada
 
 
 @pytest.mark.rule("GC-26")
-def test_join_group_error_not_coordinator_of_a_kip_848_broker_has_no_member_id(subject: Subject) -> None:
+def test_not_coordinator_error_of_join_group_has_no_member_id_in_kip_848_brokers(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):

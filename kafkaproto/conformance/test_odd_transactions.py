@@ -122,7 +122,7 @@ def test_write_txn_markers_returns_a_single_result_for_all_markers_of_a_producer
 
 @pytest.mark.rule("TX-47")
 @pytest.mark.parametrize("epochs", [(1, 0), (0, 1)])
-def test_write_txn_markers_with_a_current_and_a_stale_producer_epoch_succeeds(
+def test_write_txn_markers_with_a_stale_and_a_current_marker_of_a_producer_succeeds(
     subject: Subject, epochs: tuple[int, int]
 ) -> None:
     """A WriteTxnMarkers request has two markers of a producer, with its current and with its previous epoch. The response has no error.
@@ -190,7 +190,7 @@ def _produced(subject: Subject, producer: Producer, topic: str, *numbers: tuple[
 
 
 @pytest.mark.rule("TX-26", "TX-28")
-def test_produce_with_invalid_acks_gets_invalid_txn_state_if_no_transaction_is_open(subject: Subject) -> None:
+def test_transactional_produce_checks_for_an_open_transaction_before_it_checks_acks(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     number, _ = producer.init()
     own = (0, number)
@@ -221,9 +221,7 @@ def test_leadership_is_checked_before_acks_only_for_transactional_batches(
 
 @pytest.mark.rule("TX-13", "TX-16")
 @pytest.mark.parametrize("epoch", [0, 7])
-def test_init_producer_id_with_any_epoch_of_the_producer_aborts_the_open_transaction(
-    subject: Subject, epoch: int
-) -> None:
+def test_init_producer_id_with_a_wrong_epoch_is_fenced_but_aborts_the_transaction(subject: Subject, epoch: int) -> None:
     """The epoch in the request is an old epoch of the producer, or an epoch that was never assigned.
 
     The request starts the abort; the same request is rejected after the abort.

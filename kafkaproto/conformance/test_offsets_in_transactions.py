@@ -169,7 +169,7 @@ def test_kip_848_coordinator_keeps_pending_offsets_if_a_txn_offset_commit_is_fen
 
 
 @pytest.mark.rule("TX-41", "TX-49")
-def test_offset_commit_while_the_transaction_ends_gets_concurrent_transactions(subject: Subject) -> None:
+def test_txn_offset_commit_gets_concurrent_transactions_while_the_transaction_ends(subject: Subject) -> None:
     topic, group, producer = new_topic(subject), Group(subject), Producer(subject)
     producer.init()
     producer.add_once_free(topic)

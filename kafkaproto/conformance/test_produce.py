@@ -361,7 +361,7 @@ def test_acks_0_produce_gets_no_response_and_an_error_closes_its_connection(subj
 
 
 @pytest.mark.rule("P-23", "X-2")
-def test_transactional_batches_without_a_transaction_are_rejected(subject: Subject) -> None:
+def test_transactional_batch_of_a_producer_that_began_no_transaction_is_rejected(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     requested = FindCoordinatorRequest(key="tx", key_type=1)
     wait_until(

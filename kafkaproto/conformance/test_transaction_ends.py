@@ -115,7 +115,7 @@ def test_unused_transactional_id_expires_and_is_then_unknown(subject: Subject) -
 
 @pytest.mark.rule("TX-48")
 @pytest.mark.releases(first="4.2")
-def test_marker_of_transaction_version_2_with_the_transactions_own_epoch_is_rejected(subject: Subject) -> None:
+def test_transaction_version_2_marker_needs_a_higher_epoch_than_the_open_transaction(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
 
@@ -143,7 +143,7 @@ def test_write_txn_markers_without_producer_id_or_epoch_gets_unknown_server_erro
 
 
 @pytest.mark.rule("TX-43")
-def test_last_of_two_txn_offset_commits_wins_whichever_transaction_commits_last(subject: Subject) -> None:
+def test_txn_offset_commit_sent_last_wins_even_if_its_transaction_commits_first(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     first, second = Producer(subject), Producer(subject)
     for ends in ((first, second), (second, first)):

@@ -94,7 +94,7 @@ def test_list_offsets_for_read_committed_finds_no_timestamp_in_an_open_transacti
 
 @pytest.mark.rule("TX-30")
 @pytest.mark.releases(first="4.0")
-def test_batch_is_rejected_if_its_transaction_ends_while_the_produce_request_waits(subject: Subject) -> None:
+def test_batch_is_rejected_if_its_transaction_ends_before_the_batch_is_appended(subject: Subject) -> None:
     """A Produce request has batches for two partitions, and the transaction is open only in the first one.
 
     So the leader asks the transaction coordinator to verify the second batch. Just before the Produce request, the test sends EndTxn version 4, which

@@ -287,7 +287,7 @@ def test_init_producer_id_resets_the_transaction_start_time_only_from_kafka_4_0_
 
 
 @pytest.mark.rule("TX-26", "TX-35")
-def test_transactional_produce_with_acks_1_succeeds_but_with_two_producer_ids_fails(subject: Subject) -> None:
+def test_transactional_produce_accepts_acks_1_but_not_batches_of_two_producer_ids(subject: Subject) -> None:
     topic = new_topic(subject, partitions=2)
     first, second = begun(subject, topic), Producer(subject)
     second.init()

@@ -126,7 +126,7 @@ def test_demo_steps_that_do_not_need_spark_run_from_the_command_line() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_demo_check_accepts_throttle_times_of_kafka_but_not_those_of_a_token_bucket() -> None:
+def test_demo_quota_check_accepts_throttles_of_kafka_but_not_those_of_a_token_bucket() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
     rate, now_ms, answers = SampledRate(), 0.0, []

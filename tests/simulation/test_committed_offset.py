@@ -7,7 +7,7 @@ import pytest
 from tests.support.broker.committed_offset import NOTHING, CommittedOffset
 
 
-def test_committed_offset_model_accepts_only_the_acknowledged_or_a_later_sent_offset() -> None:
+def test_committed_offset_model_accepts_only_acknowledged_or_pending_commits() -> None:
     offset = CommittedOffset()
     offset.check(NOTHING)
     offset.acknowledge(offset.send(5))
@@ -18,7 +18,7 @@ def test_committed_offset_model_accepts_only_the_acknowledged_or_a_later_sent_of
         offset.check(7)
 
 
-def test_committed_offset_model_rejects_older_offset_after_a_replicated_one_was_read() -> None:
+def test_committed_offset_model_rejects_5_after_replicated_offset_6_was_fetched() -> None:
     offset = CommittedOffset()
     offset.acknowledge(offset.send(5))
     number = offset.send(6)

@@ -24,7 +24,7 @@ def test_simulation_with_seeds_0_to_3_violates_no_invariant_after_any_step(seed:
     assert simulate(seed).operations >= OPERATIONS
 
 
-def test_about_half_of_the_kafka_3_9_simulations_use_the_coordinator_before_kip_848() -> None:
+def test_about_half_of_the_kafka_3_9_simulations_use_the_old_group_coordinator() -> None:
     releases: Counter[tuple[str, bool]] = Counter()
     for seed in range(100):
         world = World(seed)

@@ -185,7 +185,7 @@ def test_broker_errors_in_admin_client_results_are_not_reported_as_failed_calls(
     assert broken_calls([Result("describeLogDirs", "all", value) for value in values]) == []
 
 
-def test_missing_exception_that_is_listed_as_expected_of_an_admin_call_is_reported() -> None:
+def test_admin_client_call_that_does_not_raise_the_expected_exception_is_reported() -> None:
     allowed = {("listGroups", "all"): {"java.lang.IllegalStateException": "a reason"}}
     [text] = broken_calls([Result("listGroups", "all", NOT_EMPTY)], allowed)
     assert text == "listGroups: all: no java.lang.IllegalStateException; remove it from NOT_OF_A_BROKER"

@@ -37,7 +37,7 @@ def ask() -> Iterator[Ask]:
 @pytest.mark.timeout(120)
 @pytest.mark.rule("AD-42")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_log_level_requests_return_the_same_results_as_from_a_real_kafka(
+def test_log_level_requests_get_the_same_results_from_this_broker_and_from_kafka(
     version: str, ask: Ask, tmp_path: Path
 ) -> None:
     kafka = KafkaCluster(settings_of("default"), version, logging_classes(version, tmp_path))

@@ -143,7 +143,7 @@ def test_record_analysis_reports_10_lost_records_if_fetches_skip_a_batch_of_10(s
     assert (every["topic"], every["partition"], every["lost"]) == (ledger.ALL_TOPICS, None, 10)
 
 
-def test_record_totals_of_a_topic_include_partitions_left_out_of_the_1000_row_table(spark: Any, folder: Path) -> None:
+def test_topic_totals_include_all_partitions_even_if_the_table_shows_only_1000_rows(spark: Any, folder: Path) -> None:
     def spread(rows: list[Row]) -> list[Row]:
         """Put each batch into its own partition; there are more partitions than the report lists."""
         [*_, produce_row] = [r for r in rows if r["api"] == "Produce" and r["topic"] == "unread"]
@@ -334,7 +334,7 @@ def test_truncated_result_of_an_analysis_query_says_that_there_are_more_rows(tab
     assert len(result_table.rows) == MAX_ROWS and result_table.more
 
 
-def test_source_text_of_every_trace_analysis_query_contains_sql_or_python_code(tables: Tables) -> None:
+def test_source_of_every_trace_analysis_query_contains_a_select_or_a_python_function(tables: Tables) -> None:
     for answer in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor):
         for query in answer.ANSWER.queries:
             assert "SELECT" in query.source or "def " in query.source

@@ -63,7 +63,7 @@ def test_trace_tables_built_with_and_without_spark_are_equal(out: Path) -> None:
         assert rows(out, table) == rows(out.parent / "other", table)
 
 
-def test_second_spark_job_reads_only_the_new_trace_and_reports_its_truncation(spark: Any, tmp_path: Path) -> None:
+def test_second_spark_job_reads_only_the_new_trace_and_reports_that_it_is_truncated(spark: Any, tmp_path: Path) -> None:
     trace, tables_folder = tmp_path / "trace", tmp_path / "out"
     with_spark = partial(job.with_spark, spark)
     write(trace, traffic(), "a")
@@ -229,7 +229,7 @@ def test_audit_of_a_trace_with_gaps_reports_only_faults_that_gaps_cannot_explain
         assert some and set(some) <= set(all_) if rule in incomplete.PARTLY else some == all_
 
 
-def test_audit_result_contains_the_number_of_faults_that_missing_entries_may_explain() -> None:
+def test_audit_says_how_many_faults_it_left_out_because_trace_entries_are_missing() -> None:
     rule = next(rule for rule in RULES if rule.number == "19")
     [line] = left_out([Outcome(rule, 0, 0, None, [], 3), Outcome(RULES[0], 5, 0, None, [])])
     assert line == "rule 19: 3 cases look broken but are left out, because missing entries may explain them"

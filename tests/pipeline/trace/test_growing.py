@@ -279,7 +279,7 @@ def test_trace_table_job_repeats_the_notice_of_an_earlier_job_about_a_damaged_fi
     assert len(entries_read) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
-def test_rebuilding_the_tables_of_a_recording_deletes_the_saved_trace_position(tmp_path: Path) -> None:
+def test_trace_table_job_that_rebuilds_tables_deletes_the_saved_reading_position(tmp_path: Path) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     path = write(trace, LIFE)
     build(trace, out)
@@ -344,7 +344,7 @@ def test_memory_for_building_trace_tables_does_not_grow_with_closed_connections(
             list(row_builder.of(entry))
 
 
-def test_row_of_a_request_traced_after_connection_close_has_the_client_software() -> None:
+def test_request_row_has_the_client_software_even_if_traced_after_connection_close() -> None:
     entries = clients_that_come_and_go(1)
     at = next(n for n, entry in enumerate(entries) if not isinstance(entry, Exchange) and entry.kind == "closed")
     entries[at - 1], entries[at] = entries[at], entries[at - 1]

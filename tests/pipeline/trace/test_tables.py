@@ -128,7 +128,7 @@ def test_trace_table_job_prints_errors_for_damaged_files_and_reads_all_other_fil
     assert "run damaged: 8 requests" in printed.out and "run torn: 7 requests" in printed.out
 
 
-def test_trace_table_job_prints_row_counts_as_1_request_or_2_000_requests() -> None:
+def test_trace_table_job_prints_singular_nouns_for_1_row_and_commas_in_large_counts() -> None:
     rows = {**dict.fromkeys(TABLES, 1), "requests": 2000}
     assert tables.shown(rows) == (
         "2,000 requests, 1 partition, 1 batch, 1 event, 1 state, 1 group, 1 group_offset, 1 transaction"
