@@ -39,7 +39,7 @@ def test_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
 
 
 @pytest.mark.rule("N-12")
-def test_real_follower_fetch_replaces_offsets_that_a_client_faked_with_a_replica_id() -> None:
+def test_follower_fetch_corrects_offsets_set_by_a_client_with_the_same_replica_id() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)
@@ -109,7 +109,7 @@ def test_fetch_response_lists_unknown_topic_ids_before_unknown_partitions() -> N
 
 
 @pytest.mark.rule("P-12")
-def test_recompressed_batch_loses_its_log_append_time_flag_but_keeps_its_timestamp() -> None:
+def test_recompression_clears_a_log_append_time_flag_that_the_producer_has_set() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", compression_type="zstd")
     data = made({"values": [5, 5], "codec": Compression.LZ4, "damage": "log append time"})

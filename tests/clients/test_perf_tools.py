@@ -68,7 +68,7 @@ def test_producer_perf_test_tool_reports_the_rate_that_its_quota_allows(kafka: T
 
 
 @pytest.mark.rule("Q-12", "X-6")
-def test_consumer_perf_test_prints_the_fetch_time_calculated_from_its_byte_quota(
+def test_kafka_consumer_perf_test_prints_the_fetch_time_expected_from_the_byte_quota(
     kafka: TestCluster, tmp_path: Path
 ) -> None:
     for _ in range(RECORDS * RECORD_BYTES // BATCH_BYTES):

@@ -92,7 +92,7 @@ def test_conformance_module_excluded_on_one_cluster_still_runs_on_other_clusters
     assert ran(suite) == ["test_it[older]", "test_it[unknown]"]
 
 
-def test_conformance_test_that_calls_skip_fails_on_clusters_of_a_known_release(suite: pytest.Pytester) -> None:
+def test_conformance_test_may_skip_itself_only_on_a_cluster_of_unknown_release(suite: pytest.Pytester) -> None:
     suite.makepyfile(
         """
         import pytest

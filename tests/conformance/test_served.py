@@ -163,7 +163,7 @@ def test_conformance_test_is_skipped_if_the_cluster_release_rejects_a_topic_sett
         new_topic(subject, segment_bytes="300")
 
 
-def test_conformance_suite_creates_topics_with_segments_of_300_bytes_on_kafka_4_2() -> None:
+def test_conformance_suite_sets_internal_segment_bytes_to_300_on_kafka_4_2() -> None:
     with foreign("4.2") as subject:
         topic = new_topic(subject, segment_bytes="300")
         topic.fill(*[batch_of_bytes(100)] * 4)

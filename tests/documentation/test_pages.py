@@ -199,7 +199,7 @@ def test_events_table_column_named_kind_has_a_description_that_lists_all_event_k
     assert {*events.journal_events(), *events.recorder_events(), "meta", "dropped"} <= kinds
 
 
-def test_status_page_shows_every_demo_step_and_no_result_that_differs_from_expected() -> None:
+def test_status_page_lists_every_demo_step_and_each_result_equals_the_expected_one() -> None:
     page = (ROOT / "docs" / "status.md").read_text()
     lines = page[page.index(BEGIN) : page.index(END)].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]

@@ -95,7 +95,7 @@ def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
         columns(build_batch(new_records, max_timestamp=0))
 
 
-def test_column_reader_groups_9200_similar_records_into_fewer_than_200_parts() -> None:
+def test_column_reader_reads_9200_records_of_few_shapes_in_fewer_than_200_groups() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     new_records = (
         [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
@@ -131,7 +131,7 @@ class Counted(bytes):
 
 
 @pytest.mark.parametrize("count", [-1, 3, 5, 2**31 - 1])
-def test_reading_records_columns_or_keys_of_a_batch_with_a_wrong_count_is_rejected(count: int) -> None:
+def test_batch_with_a_wrong_record_count_is_rejected_by_each_function_that_reads_it(count: int) -> None:
     data = bytearray(build_batch([NewRecord(b"v", b"k")] * 4))
     data[HEADER_BYTES - 4 : HEADER_BYTES] = count.to_bytes(4, "big", signed=True)
     for read in (columns, keys, lambda data: list(records(data))):

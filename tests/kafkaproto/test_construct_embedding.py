@@ -171,7 +171,7 @@ def test_too_large_value_in_a_construct_library_struct_raises_error_with_field_p
 
 
 @in_both_forms
-def test_construct_library_struct_of_a_message_can_have_fields_named_skip_and_follow(
+def test_construct_struct_fields_named_skip_or_follow_do_not_disturb_message_parsing(
     form: Callable[[Any], Any],
 ) -> None:
     names = ("room", "skip", "follow", "splices")
@@ -206,7 +206,7 @@ def test_class_select_of_construct_library_accepts_a_kafka_message_as_alternativ
 
 
 @in_both_forms
-def test_construct_struct_with_an_optional_message_can_have_a_field_named_splices(form: Callable[[Any], Any]) -> None:
+def test_construct_struct_field_named_splices_does_not_disturb_an_optional_message(form: Callable[[Any], Any]) -> None:
     message = fetched(2, b"records")
     declared = form(construct.Struct("splices" / construct.Int8ub, "message" / construct.Optional(FETCH_RESPONSE_V11)))
     data = b"\3" + FETCH_RESPONSE_V11.encode(message)

@@ -55,7 +55,7 @@ def test_every_truncation_of_a_message_raises_a_decode_error(entry: Entry) -> No
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_decoder_raises_at_the_given_end_position_even_if_the_buffer_is_longer(entry: Entry) -> None:
+def test_decoder_raises_decode_error_if_the_end_argument_truncates_the_message(entry: Entry) -> None:
     data = small_bytes(entry)
     buffer = memoryview(data + data)
     for end in range(0, len(data), 7):

@@ -119,7 +119,7 @@ def test_duplicate_field_name_in_a_message_definition_is_rejected() -> None:
         parse(message)
 
 
-def test_tagged_field_defined_without_versions_has_its_tagged_versions_as_versions() -> None:
+def test_tagged_field_defined_without_versions_exists_in_its_tagged_versions() -> None:
     fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
     assert str(fields["tagged_text"].versions) == "2+"
 
@@ -145,7 +145,7 @@ def test_message_versions_with_equal_fields_share_one_layout_object() -> None:
     assert ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
 
 
-def test_class_name_is_prefixed_with_its_message_if_two_messages_share_a_struct_name() -> None:
+def test_struct_name_used_by_two_messages_gets_a_message_name_as_class_name_prefix() -> None:
     pair = [definition("AlterClientQuotasRequest"), definition("AlterClientQuotasResponse")]
     names = class_names(pair)
     assert names["AlterClientQuotasRequest"]["EntityData"] == "AlterClientQuotasRequestEntityData"

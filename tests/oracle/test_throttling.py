@@ -13,7 +13,7 @@ from tests.support.oracle.oracle import Releases
 
 @pytest.mark.java
 @pytest.mark.rule("T-1")
-def test_api_versions_with_client_side_throttling_are_those_of_the_java_client(releases: Releases) -> None:
+def test_client_side_throttling_begins_at_the_same_api_version_as_in_the_java_client(releases: Releases) -> None:
     for oracle, _ in releases.all:
         theirs = {int(key): first for key, first in json.loads(oracle.ask("waits")).items() if int(key) in APIS}
         assert len(theirs) > 60
@@ -35,7 +35,7 @@ def test_each_api_version_with_client_side_throttling_has_a_throttle_time_field(
     ("key", "is_reported", "waits"),
     [(ApiKey.PRODUCE, 1, 6), (ApiKey.FETCH, 1, 8), (ApiKey.METADATA, 3, 6), (ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, None)],
 )
-def test_throttle_times_and_client_side_throttling_start_at_kafkas_api_versions(
+def test_throttle_time_and_client_side_throttling_begin_at_the_expected_api_versions(
     key: ApiKey, is_reported: int, waits: int | None
 ) -> None:
     assert throttle_time_since(key) == is_reported

@@ -120,7 +120,7 @@ def test_api_versions_request_above_the_latest_version_is_answered_in_version_0(
     ("release", "listed"),
     [("0.11", []), ("2.3", []), ("2.4", [(18, 0, 3)]), ("2.8", [(18, 0, 3)]), ("4.2", [(18, 0, 4)])],
 )
-def test_error_for_api_versions_v99_lists_supported_versions_only_since_kafka_2_4(
+def test_emulated_kafka_2_4_and_later_answer_api_versions_v99_with_valid_versions(
     release: str, listed: list[tuple[int, int, int]]
 ) -> None:
     client = VirtualCluster(release_name=release).connect()

@@ -262,7 +262,7 @@ def test_throttled_full_fetch_creates_no_fetch_session(cluster: VirtualCluster) 
 
 
 @pytest.mark.rule("Q-14")
-def test_each_fetch_of_4096_bytes_at_quota_250_bytes_per_s_is_throttled_and_empty(cluster: VirtualCluster) -> None:
+def test_batch_of_4096_bytes_is_never_returned_to_a_reader_at_quota_250_bytes_per_s(cluster: VirtualCluster) -> None:
     """4096 bytes at 250 B/s are throttled for 6384 ms at first, and never returned."""
     _produce_for_an_answer_of(cluster, 4096)
     limit(cluster, client_id="reader", consumer_byte_rate=250.0)
@@ -334,7 +334,7 @@ def test_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
 
 
 @pytest.mark.rule("T-10")
-def test_another_client_can_fetch_after_a_muted_client_disconnects(cluster: VirtualCluster) -> None:
+def test_disconnect_of_a_muted_client_does_not_prevent_fetches_of_another_client(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     client, other = cluster.connect(), cluster.connect(client_id="other")
     client.ask(produce_of_bytes(client, "t", 15_000), 9)
@@ -365,7 +365,7 @@ def test_each_broker_measures_and_throttles_a_client_separately() -> None:
 
 
 @pytest.mark.rule("F-4")
-def test_fetch_with_quota_500_bytes_per_second_returns_at_most_5000_record_bytes(cluster: VirtualCluster) -> None:
+def test_fetch_at_quota_500_bytes_per_s_returns_at_most_the_5000_bytes_of_10_seconds(cluster: VirtualCluster) -> None:
     writer = cluster.connect(client_id="writer")
     for _ in range(30):
         writer.ask(produce("t", batch_of_bytes(1000)), 9)

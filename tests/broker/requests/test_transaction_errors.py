@@ -48,7 +48,7 @@ ERRORS = {E.NONE, E.INVALID_PRODUCER_ID_MAPPING, *(error for table in TABLE.valu
 
 @pytest.mark.rule("TX-68")
 @pytest.mark.parametrize("api", list(LATEST))
-def test_old_transaction_api_versions_replace_new_errors_by_the_same_errors_as_kafka(api: ApiKey) -> None:
+def test_transaction_errors_are_converted_to_the_errors_of_kafka_in_each_api_version(api: ApiKey) -> None:
     for error in ERRORS:
         first, instead = REPLACED.get((api, E(error)), (0, E.NONE))
         for version in range(LATEST[api] + 1):
@@ -56,7 +56,7 @@ def test_old_transaction_api_versions_replace_new_errors_by_the_same_errors_as_k
 
 
 @pytest.mark.rule("TX-68")
-def test_broker_replaces_no_transaction_errors_other_than_those_that_kafka_replaces() -> None:
+def test_broker_converts_only_the_transaction_errors_that_kafka_also_converts() -> None:
     assert {(api, error) for api, table in TABLE.items() for error in table} == set(REPLACED)
     assert {(api, error) for api, table in GROUP_TABLE.items() for error in table} == {
         (ApiKey.TXN_OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
@@ -64,7 +64,7 @@ def test_broker_replaces_no_transaction_errors_other_than_those_that_kafka_repla
 
 
 @pytest.mark.rule("TX-46", "TX-68")
-def test_only_txn_offset_commit_v0_and_v1_replace_error_coordinator_load_in_progress() -> None:
+def test_txn_offset_commit_v0_v1_return_coordinator_not_available_while_group_loads() -> None:
     loading, unavailable = E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE
     for api, latest in LATEST.items():
         for version in range(latest + 1):

@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_wants_records_apart_is_true_only_while_an_observer_that_sets_it_is_attached() -> None:
+def test_events_wants_records_apart_is_true_while_an_attached_observer_has_it_set() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)

@@ -69,7 +69,7 @@ def committed(client: Client) -> dict[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_offset_commits_survive_kill_9_during_migration_to_the_offsets_topic(
+def test_offsets_in_an_old_data_dir_survive_kill_9_during_move_to_consumer_offsets(
     tmp_path: Path, old_data: Path, runner: BrokerProcesses
 ) -> None:
     """Each round starts with the data of the earlier version. One process is killed after a random number of moves, two more at random times."""

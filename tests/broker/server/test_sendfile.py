@@ -274,7 +274,7 @@ async def test_broker_reads_nothing_from_a_throttled_client_for_5_s_after_a_larg
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_next_request_is_answered_after_a_large_response_if_the_throttle_has_ended(sendfile: bool) -> None:
+async def test_pipelined_request_waits_for_a_large_response_even_if_the_throttle_is_over(sendfile: bool) -> None:
     """Behind the fetch is a request that the broker has already read: only the mute keeps it from being handled."""
     async with large(sendfile, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         answer_fetches_with(cluster, file_range(cluster, 8_000_000))
@@ -347,7 +347,7 @@ async def nothing_is_left(cluster: AsyncTestCluster) -> None:
 
 @pytest.mark.rule("W-11")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_idle_timeout_closes_a_connection_while_a_large_response_is_sent(sendfile: bool) -> None:
+async def test_idle_timeout_disconnects_a_client_that_does_not_read_a_large_response(sendfile: bool) -> None:
     async with stalled(sendfile, connections_max_idle_ms="5000") as (cluster, client):
         await cluster.clock.advance(4999)
         assert open_sockets(cluster) == 1

@@ -104,7 +104,7 @@ def test_no_connection_is_accepted_before_the_trace_starts(tmp_path: Path, monke
     assert sorted(recorded) == [(broker, kind) for broker in (0, 1) for kind in ("closed", "opened")]
 
 
-def test_port_taken_while_the_trace_starts_raises_a_port_in_use_error(
+def test_cluster_with_trace_raises_config_error_if_its_port_is_taken_during_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = tracing.Recording

@@ -331,13 +331,13 @@ async def test_method_wait_for_group_accepts_each_state_of_a_consumer_group() ->
 
 
 @pytest.mark.parametrize("state", ["Assigning", "Reconciling"])
-def test_waiting_for_a_group_with_0_members_in_state_assigning_raises_value_error(state: str) -> None:
+def test_method_wait_for_group_rejects_0_members_in_state_assigning_or_reconciling(state: str) -> None:
     text = rf"members must be at least 1 for a group that is {state} \(got 0\); leave members or state out"
     with cluster() as c, pytest.raises(ValueError, match=text):
         c.wait_for_group("readers", members=0, state=state)
 
 
-def test_method_wait_for_group_returns_after_the_session_of_the_only_member_expires() -> None:
+def test_method_wait_for_group_sees_an_empty_group_after_the_only_member_expires() -> None:
     with cluster(**NEW, clock="manual") as c:
         beat(c, "A", 0, [])
         c.clock.advance(45_000)

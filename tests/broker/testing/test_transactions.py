@@ -194,7 +194,7 @@ def test_abort_or_fencing_of_a_transaction_fails_if_too_few_replicas_are_in_sync
 
 @pytest.mark.parametrize("second", METHODS)
 @pytest.mark.parametrize("first", METHODS)
-def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated(
+def test_second_abort_gets_concurrent_transactions_until_the_first_is_replicated(
     replicated: TestCluster, first: str, second: str
 ) -> None:
     begun(replicated)
@@ -211,7 +211,7 @@ def test_transaction_cannot_be_aborted_again_until_the_first_abort_is_replicated
 
 
 @pytest.mark.parametrize(("commit", "state"), [(True, "Commit"), (False, "Abort")])
-def test_fence_producer_during_commit_or_abort_raises_error_with_state_to_wait_for(commit: bool, state: str) -> None:
+def test_fence_producer_error_during_commit_or_abort_says_which_state_to_wait_for(commit: bool, state: str) -> None:
     config = {"kafkaproto.transaction.completion.ms": 60_000}
     with cluster(topics={"orders": 1}, config=config) as c:
         producer, _ = begun(c)

@@ -15,7 +15,7 @@ from kafkaproto.testing import cluster
 from tests.support.broker.subject import subject_of
 
 
-def test_method_groups_lists_a_new_group_immediately_but_no_unreplicated_offsets() -> None:
+def test_method_groups_lists_a_new_group_before_its_first_offsets_are_replicated() -> None:
     settings = {"offsets.topic.replication.factor": 2, "offsets.topic.num.partitions": 1}
     with cluster(2, release="4.2", topics={"orders": 1}, config=settings) as c:
         subject = subject_of(c)

@@ -164,7 +164,7 @@ def test_timed_out_transaction_is_aborted_when_enough_replicas_are_in_sync_again
 
 
 @pytest.mark.rule("TX-8", "TX-58")
-def test_new_coordinator_aborts_an_overdue_transaction_at_its_next_timeout_check() -> None:
+def test_new_coordinator_aborts_a_timed_out_transaction_at_the_next_timeout_check() -> None:
     bench = TransactionBench({"kafkaproto.transaction.load.ms": "6000"})
     start_ms = bench.now_ms()
     topic = bench.topic()

@@ -72,7 +72,7 @@ def release_state(bench: TransactionBench, producer: Producer, brokers: list[int
 
 
 @pytest.mark.rule("TX-30", "TX-27", "TX-31")
-def test_batch_whose_verification_began_before_the_commit_marker_is_rejected(newer: TransactionBench) -> None:
+def test_batch_is_rejected_if_a_commit_marker_is_written_while_the_batch_is_verified(newer: TransactionBench) -> None:
     """EndTxn v4 keeps the epoch, so that the epoch alone does not refuse a batch that comes after the marker."""
     topic = new_topic(newer, assignment={0: [0, 1, 2], 1: [0, 1, 2]})
     producer = Producer(newer)
@@ -111,7 +111,7 @@ def test_add_partitions_to_txn_response_lists_verify_only_transactions_first(new
 
 
 @pytest.mark.rule("TX-41")
-def test_txn_offset_commit_gets_error_not_coordinator_if_its_group_moves_meanwhile(newer: TransactionBench) -> None:
+def test_txn_offset_commit_gets_not_coordinator_if_group_moves_during_verification(newer: TransactionBench) -> None:
     topic, group, producer = newer.topic(), Group(newer), Producer(newer)
     producer.init()
     image = newer.cluster.state.controller.image
@@ -133,7 +133,7 @@ def test_txn_offset_commit_gets_error_not_coordinator_if_its_group_moves_meanwhi
 
 
 @pytest.mark.rule("TX-31")
-def test_broker_stopped_during_transaction_verification_appends_nothing(newer: TransactionBench) -> None:
+def test_batch_is_not_appended_if_the_broker_stops_while_the_batch_is_verified(newer: TransactionBench) -> None:
     producer = Producer(newer)
     producer.init()
     leader = (producer.coordinator() + 1) % 3

@@ -78,7 +78,7 @@ def test_group_history_checker_lists_partitions_that_return_to_an_earlier_owner(
     assert history.returned == [("a", ("t", 1))]
 
 
-def test_group_history_checker_lists_a_lost_and_reassigned_partition_only_as_lost() -> None:
+def test_lost_partition_that_its_member_gets_again_is_listed_as_lost_not_as_returned() -> None:
     history = History()
     for event in (ASSIGNED_A, {**REVOKED_A, "event": "lost"}, ASSIGNED_A):
         history.apply(event)

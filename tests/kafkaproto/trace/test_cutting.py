@@ -67,7 +67,7 @@ def test_record_batches_shortened_for_a_trace_keep_only_their_headers() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_messages_of_magic_0_and_1_in_a_traced_fetch_response_are_shortened(version: int) -> None:
+def test_magic_0_and_1_messages_of_a_traced_fetch_response_are_cut_but_keep_offsets(version: int) -> None:
     data = build_message_set(SOME, magic=int(version >= 2), base_offset=7)
     response = FetchResponse(
         responses=[FetchableTopicResponse("t", partitions=[PartitionData(0, high_watermark=10, records=data)])]

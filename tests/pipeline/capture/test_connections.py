@@ -420,7 +420,7 @@ def test_trace_entries_made_from_a_packet_capture_have_unique_sequence_numbers(b
     assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
 
 
-def test_table_job_prints_request_counts_of_captures_and_errors_for_invalid_files(
+def test_job_that_makes_tables_of_captures_prints_request_counts_and_file_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire = Wire()

@@ -145,7 +145,7 @@ def test_spark_kafka_py_combines_10_batches_of_1000_rows_into_one_arrow_batch() 
     assert rows.take().num_rows == 0
 
 
-def test_spark_kafka_py_ends_an_arrow_batch_of_large_records_before_the_row_limit() -> None:
+def test_spark_kafka_py_arrow_batch_is_full_after_a_single_record_of_9_mib() -> None:
     rows = Rows(WHOLE, with_headers=False)
     assert rows.add(next(batches(build_batch([NewRecord(bytes(9 << 20))]))), 0)
 

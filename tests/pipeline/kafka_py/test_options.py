@@ -71,7 +71,7 @@ def test_spark_source_topics_can_be_set_by_subscribe_or_subscribepattern_or_assi
     assert assigned == (("a", 1), ("t", 0), ("t", 2))
 
 
-def test_spark_timestamp_options_take_precedence_over_offset_options() -> None:
+def test_spark_offset_options_are_ignored_if_timestamp_options_are_also_set() -> None:
     each = '{"t": {"0": 5}}'
     parsed = source(startingTimestamp="1000", startingOffsetsByTimestamp=each, startingOffsets=each)
     assert (parsed.start.name, parsed.start.timestamp) == ("startingTimestamp", 1000)
@@ -142,7 +142,7 @@ def test_spark_kafka_py_error_for_an_unknown_option_suggests_the_nearest_option(
 
 
 @pytest.mark.parametrize("option", ["kafka.session.timeout.ms", "kafka.auto.offset.reset", "path"])
-def test_spark_kafka_py_error_for_an_option_unlike_known_options_lists_all_options(option: str) -> None:
+def test_error_for_an_unknown_spark_option_lists_all_options_if_none_is_similar(option: str) -> None:
     with pytest.raises(OptionError, match=r"is not known; known are assign, endingOffsets, .*, subscribePattern$"):
         source(**{option: "x"})
 
