@@ -58,7 +58,7 @@ def under_new_names(table: str, row: dict[str, Any]) -> dict[str, Any]:
     return {new_names.get(name, name): value for name, value in row.items()}
 
 
-def test_trace_tables_of_an_older_version_have_the_same_rows_as_rebuilt_tables(folder: Path) -> None:
+def test_stored_trace_tables_of_an_older_version_have_the_rows_of_newly_built_tables(folder: Path) -> None:
     build(folder / "trace", folder / "fresh")
     counted = manifest(folder / "tables")["rows"]
     assert {table: len(rows(folder / "tables", table)) for table in counted} == counted
@@ -72,7 +72,7 @@ def test_trace_tables_of_an_older_version_have_the_same_rows_as_rebuilt_tables(f
         assert old_rows == rows(folder / "fresh", table), table
 
 
-def test_trace_tables_of_an_older_version_are_rebuilt_from_the_start_of_the_trace(folder: Path) -> None:
+def test_building_tables_of_a_trace_replaces_tables_that_an_older_version_built(folder: Path) -> None:
     counts, notices = build(folder / "trace", folder / "tables")
     build(folder / "trace", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "tables")["rows"]]
@@ -82,7 +82,7 @@ def test_trace_tables_of_an_older_version_are_rebuilt_from_the_start_of_the_trac
     assert build(folder / "trace", folder / "tables") == ({}, []) and parquet(folder / "tables") == before
 
 
-def test_updated_trace_tables_of_an_older_version_equal_tables_built_from_scratch(folder: Path) -> None:
+def test_building_tables_of_a_grown_trace_replaces_tables_of_an_older_version(folder: Path) -> None:
     counts, notices = build(folder / "whole", folder / "tables")
     build(folder / "whole", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "fresh")["rows"]]

@@ -95,7 +95,7 @@ def test_describe_configs_lists_every_broker_setting_of_kafka_with_its_default(r
             assert synonyms == ([] if row.default is None else [(name, row.default, DEFAULT)]), name
 
 
-def test_describe_configs_of_emulated_kafka_0_11_lists_broker_settings_of_kafka_3_9() -> None:
+def test_emulated_kafka_0_11_has_the_broker_settings_and_defaults_of_kafka_3_9() -> None:
     expected = rows("3.9.1", "broker")
     descriptions = described(made("0.11"), BROKER, "0", 0)
     assert descriptions.keys() == {name for name, row in expected.items() if not row.mode.endswith("i")}
@@ -368,7 +368,7 @@ def test_unset_timestamp_before_and_after_max_ms_use_timestamp_difference_max_ms
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_describe_configs_of_a_broker_omits_the_plus_sign_of_a_cluster_wide_value() -> None:
+def test_describe_configs_of_a_broker_shows_the_cluster_wide_value_plus_9000_as_9000() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

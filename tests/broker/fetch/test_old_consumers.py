@@ -11,7 +11,7 @@ from tests.support.wire import batch, errors, fetch, produce
 
 @pytest.mark.rule("F-32")
 @pytest.mark.parametrize(("version", "error"), [(0, 35), (3, 35), (4, 0), (17, 0)])
-def test_fetch_v0_to_v3_gets_error_unsupported_version_without_down_conversion(version: int, error: int) -> None:
+def test_fetch_v0_to_v3_gets_an_error_if_message_downconversion_enable_is_false(version: int, error: int) -> None:
     cluster = VirtualCluster()
     cluster.topic("t", message_downconversion_enable="false")
     request = fetch(("t", 0, 0), topic_ids=topic_ids(cluster), version=version)

@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_out_of_range_fetch_returns_watermark_and_log_start_only_with_semantics_kip(offset: int) -> None:
+def test_out_of_range_error_has_watermark_and_log_start_if_option_semantics_is_kip(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
@@ -138,7 +138,7 @@ def test_lagging_follower_returns_leader_high_watermark_if_option_semantics_is_k
 
 
 @pytest.mark.rule("D2")
-def test_lagging_follower_returns_log_end_as_watermark_if_option_semantics_is_kafka() -> None:
+def test_slow_follower_returns_its_log_end_as_watermark_if_option_semantics_is_kafka() -> None:
     cluster = _follower_behind_the_high_watermark("kafka")
     data_by_offset = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in data_by_offset.values()] == [0, 0, 0, 1, 1, 1, 1]

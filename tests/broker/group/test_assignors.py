@@ -138,7 +138,7 @@ def test_uniform_assignor_of_kafka_3_9_assigns_each_partition_once_or_raises_err
     assert_complete(new, counts, assign_uniform(new, counts, is_release_4=False, is_release_4_1=False))
 
 
-def test_uniform_assignor_topic_order_changes_with_the_number_of_subscribed_topics() -> None:
+def test_uniform_assignor_assigns_topics_in_an_order_that_depends_on_the_topic_count() -> None:
     """The topics are in buckets 18 and 3 of 32, or in buckets 2 and 3 of 16. The first member gets the partition of the topic in the first bucket."""
     late, early = bytes(15) + b"\x12", bytes(15) + b"\x03"
     for subscribed, first in ((2, late), (13, early)):
@@ -167,7 +167,7 @@ def test_uniform_assignor_gives_members_partition_counts_that_differ_by_at_most_
 
 
 @given(group=groups(homogeneous=False))
-def test_uniform_assignor_moves_no_partition_of_an_assignment_that_it_computed(
+def test_uniform_assignor_keeps_its_last_assignment_if_no_member_or_topic_changed(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     members, counts = group

@@ -127,7 +127,7 @@ def test_leave_group_of_a_consumer_group_is_answered_only_after_replication() ->
 
 @pytest.mark.rule("GN-12")
 @pytest.mark.parametrize(("moves", "error"), [(False, FENCED_EPOCH), (True, UNKNOWN_MEMBER)])
-def test_fenced_member_gets_error_unknown_member_id_only_after_a_coordinator_move(moves: bool, error: int) -> None:
+def test_fenced_member_gets_error_fenced_member_epoch_until_the_coordinator_moves(moves: bool, error: int) -> None:
     group = Group("4.2", 3)
     assert group.join("A").error_code == 0
     coordinator = group.cluster.state.coordinator_of("g")

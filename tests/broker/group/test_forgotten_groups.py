@@ -56,7 +56,7 @@ def test_new_coordinator_loads_a_classic_group_that_reuses_the_id_of_a_removed_g
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_list_groups_still_shows_a_removed_group_until_the_next_record_is_replicated(bench: TransactionBench) -> None:
+def test_list_groups_shows_a_removed_group_until_its_coordinator_replicates_a_record(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)

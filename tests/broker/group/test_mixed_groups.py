@@ -186,7 +186,7 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
 
 @pytest.mark.rule("GN-55")
 @pytest.mark.parametrize("is_heartbeat", [True, False])
-def test_requests_behind_a_parked_join_are_answered_after_a_kip_848_member_joins(is_heartbeat: bool) -> None:
+def test_kip_848_join_ends_a_parked_classic_join_and_unblocks_pipelined_requests(is_heartbeat: bool) -> None:
     group = Group("4.2", group_initial_rebalance_delay_ms="3000")
     client = group.cluster.connect(0)
     client.send(join_request(), 3)
@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_group_stays_upgraded_if_a_failed_classic_sync_group_is_replicated_later() -> None:
+def test_failed_sync_group_that_replicates_late_does_not_downgrade_an_upgraded_group() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")
@@ -272,7 +272,7 @@ def test_upgraded_classic_group_assigns_each_partition_to_exactly_one_member() -
 
 
 @pytest.mark.rule("GN-63")
-def test_join_rejected_for_missing_protocols_makes_an_empty_kip_848_group_classic(group: Group) -> None:
+def test_classic_join_without_protocols_is_rejected_but_makes_an_empty_group_classic(group: Group) -> None:
     group.join("A")
     group.beat("A", -1)
     assert join(group, member_id="nobody").error_code == UNKNOWN_MEMBER

@@ -46,7 +46,7 @@ def contents(ask: Callable[[Any, int], Any], version: int) -> dict[str, dict[Any
     ],
     ids=["3.9-default", "3.9-consumer", "4.2-default", "4.2-classic"],
 )
-def test_api_versions_response_equals_that_of_kafka_with_the_same_group_protocols(
+def test_emulated_and_real_kafka_with_equal_settings_return_the_same_api_versions(
     start: type[RealKafka], protocols: str | None
 ) -> None:
     changes = {} if protocols is None else {PROTOCOLS: protocols}

@@ -90,5 +90,5 @@ def story(subject: Subject) -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize(
     ("real", "ours"), [(RealKafka, lambda: Virtual("default", "kafka")), (NewerKafka, lambda: VirtualNewer("default"))]
 )
-def test_unregistered_running_broker_is_fenced_until_its_restart_as_in_kafka(real: Any, ours: Any) -> None:
+def test_emulated_and_real_kafka_both_fence_an_unregistered_broker_until_its_restart(real: Any, ours: Any) -> None:
     assert dict(story(ours())) == as_on_kafka(real("default"), story)

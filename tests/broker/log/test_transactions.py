@@ -232,7 +232,7 @@ def test_producer_with_an_open_transaction_does_not_expire() -> None:
 
 
 @pytest.mark.rule("F-20")
-def test_reading_one_batch_also_lists_aborted_transactions_of_the_next_4096_bytes() -> None:
+def test_aborted_transactions_of_a_short_read_include_those_in_the_next_4096_bytes() -> None:
     """Kafka's `fetchUpperBoundOffset`: the index has one entry for about 4 KiB, so a short read lists transactions that begin soon after it."""
     log = new_log()
     for sequence in range(100):
@@ -254,7 +254,7 @@ def test_reading_a_log_lists_aborted_transactions_only_of_the_segment_that_is_re
     assert [entry.first_offset for entry in log.aborted_transactions(0, 1)] == list(range(0, place_end, 2))
 
 
-def test_transaction_state_of_a_log_is_restored_from_its_saved_state() -> None:
+def test_log_restored_from_saved_state_knows_its_open_and_aborted_transactions() -> None:
     log = new_log()
     write(log, FIRST, 0)
     end(log, FIRST, commit=False, epoch=1, coordinator_epoch=4)

@@ -61,7 +61,7 @@ def test_restart_as_kafka_3_9_resets_feature_levels_that_were_set_in_kafka_4_2(t
     assert older.cluster.state.controller.image.features == initial_features("3.9")
 
 
-def test_cluster_reset_restores_the_default_feature_levels_of_its_release() -> None:
+def test_cluster_reset_restores_the_default_feature_levels_of_the_kafka_release() -> None:
     cluster = VirtualCluster(release_name="4.2")
     assert update(cluster, ELIGIBLE, 0) == 0
     cluster.state.reset()

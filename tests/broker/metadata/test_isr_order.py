@@ -20,7 +20,7 @@ from kafkaproto.broker.metadata.election import isr_order
         ((4, 3, 2, 1), {1, 2, 3, 4, 5}, "3.9", (5, 1, 2, 3, 4)),  # a Scala set of five is a hash table
     ],
 )
-def test_changed_isr_lists_its_brokers_in_the_order_of_the_emulated_kafka_release(
+def test_order_of_broker_ids_in_a_changed_isr_is_that_of_the_emulated_kafka_release(
     old: tuple[int, ...], new: set[int], release: str, expected: tuple[int, ...]
 ) -> None:
     assert isr_order(old, new, release) == expected

@@ -55,7 +55,7 @@ def test_unclean_leader_election_interval_ms_1000_elects_a_leader_after_1000_ms(
     assert leader(cluster) != NO_LEADER
 
 
-def test_disabling_unclean_election_before_its_timer_fires_elects_no_leader() -> None:
+def test_unclean_election_disabled_before_its_interval_ends_elects_no_leader() -> None:
     cluster = leaderless()
     allow(cluster, "topic")
     cluster.advance(100_000)
@@ -64,7 +64,7 @@ def test_disabling_unclean_election_before_its_timer_fires_elects_no_leader() ->
     assert leader(cluster) == NO_LEADER
 
 
-def test_no_timer_runs_if_unclean_election_is_disabled_or_no_replica_is_running() -> None:
+def test_no_unclean_election_timer_runs_while_disabled_or_if_no_replica_is_running() -> None:
     cluster = leaderless()
     assert len(cluster.state.timers) == 0
     for broker_id in (0, 1):

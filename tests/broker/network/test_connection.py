@@ -202,7 +202,7 @@ def enter(bench: Bench, state: MuteState) -> None:
 
 @pytest.mark.rule("T-7")
 @pytest.mark.parametrize("state", WAITING_STATES)
-def test_broker_reads_from_a_muted_connection_unless_the_connection_is_throttled(
+def test_broker_receives_bytes_while_a_response_is_pending_but_not_during_a_throttle(
     bench: Bench, state: MuteState
 ) -> None:
     enter(bench, state)

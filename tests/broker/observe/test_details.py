@@ -194,7 +194,7 @@ def test_text_of_journal_details_contains_the_offset_or_error_of_each_partition(
 
 
 @pytest.mark.parametrize("entry", list(entries()), ids=lambda entry: entry.id)
-def test_journal_details_accept_null_fields_and_empty_lists_in_each_message_version(entry: Entry) -> None:
+def test_journal_details_can_be_built_from_messages_with_null_fields_and_empty_lists(entry: Entry) -> None:
     """Messages include nulls and empty lists."""
     for message in Values(entry).objects(entry.layout, 12):
         details = request_details(message, bytes.hex)

@@ -180,7 +180,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_refused_client_is_logged_a_second_time_after_many_other_clients_are_refused(
+def test_refused_client_is_logged_again_once_3_newer_clients_displace_it_from_memory(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -272,7 +272,7 @@ def test_client_that_looks_up_its_coordinator_but_never_joins_the_group_is_logge
     assert len(lines()) == 1
 
 
-def test_coordinator_lookups_without_a_join_are_not_logged_if_kip_848_is_enabled(lines: Lines) -> None:
+def test_coordinator_lookups_cause_no_advice_to_enable_kip_848_if_it_is_enabled(lines: Lines) -> None:
     cluster = VirtualCluster(2, {"group.coordinator.rebalance.protocols": "classic,consumer"}, clock=None)
     client = cluster.connect(client_id="me")
     for _ in range(4):
@@ -310,7 +310,7 @@ def test_client_that_retries_its_join_while_the_coordinator_loads_is_not_logged(
     assert lines() == []
 
 
-def test_client_that_looks_up_its_coordinator_only_every_1500_ms_is_not_logged(
+def test_coordinator_lookups_1500_ms_apart_are_not_logged_as_a_client_unable_to_join(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="monitor")

@@ -92,7 +92,7 @@ def test_throttle_injected_by_a_test_has_no_quota_in_the_journal_topic() -> None
     assert (entry["client_id"], entry["throttle_ms"], entry["bound"], entry["entity"]) == (None, 7, None, None)
 
 
-def test_journal_topic_gets_end_offset_after_a_produce_and_next_offset_after_a_fetch() -> None:
+def test_journal_topic_gets_log_end_after_a_produce_and_offset_reached_after_a_fetch() -> None:
     cluster = virtual()
     writer, reader = cluster.connect(client_id="writer"), cluster.connect(client_id="reader")
     entry = batch(b"x" * 100)
@@ -111,7 +111,7 @@ def test_journal_topic_gets_end_offset_after_a_produce_and_next_offset_after_a_f
     ]
 
 
-def test_throttled_fetch_from_offset_0_has_next_offset_0_in_the_journal_topic() -> None:
+def test_journal_topic_shows_that_a_throttled_fetch_did_not_advance_the_fetch_offset() -> None:
     cluster = virtual()
     cluster.connect().ask(produce("t", batch(b"x" * 100)), 9)
     cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
@@ -121,7 +121,7 @@ def test_throttled_fetch_from_offset_0_has_next_offset_0_in_the_journal_topic() 
     assert (read["next_offset"], read["high_watermark"]) == (0, 1)
 
 
-def test_journal_topic_gets_the_next_offset_of_a_parked_fetch_when_it_is_answered() -> None:
+def test_journal_topic_gets_the_offset_reached_by_a_parked_fetch_when_it_completes() -> None:
     cluster = virtual()
     reader = cluster.connect(client_id="reader")
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 11)
@@ -133,7 +133,7 @@ def test_journal_topic_gets_the_next_offset_of_a_parked_fetch_when_it_is_answere
     assert (read["next_offset"], read["high_watermark"], read["at_ms"]) == (2, 2, cluster.now_ms - EVERY_MS)
 
 
-def test_journal_topic_gets_entries_about_lagging_consumers_only_while_connected() -> None:
+def test_journal_topic_stops_reporting_the_lag_of_a_consumer_that_has_disconnected() -> None:
     cluster = virtual()
     writer, reader, gone = (cluster.connect(client_id=name) for name in ("writer", "reader", "gone"))
     writer.ask(produce("t", batch(b"a")), 9)
@@ -157,7 +157,7 @@ def test_journal_topic_gets_entries_about_lagging_consumers_only_while_connected
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_journal_with_a_limit_of_3_client_offsets_drops_offsets_of_oldest_partition(
+def test_journal_that_tracks_at_most_3_client_offsets_drops_the_oldest_partition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)

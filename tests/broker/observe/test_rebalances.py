@@ -419,7 +419,7 @@ def test_loading_a_consumer_group_adds_no_joined_events_for_its_stored_members(g
     assert [entry[:2] for entry in history(moved.cluster)] == [(0, 1), (1, 2)]
 
 
-def test_rebalance_cause_names_a_topic_changed_after_the_group_was_loaded(group: Group) -> None:
+def test_rebalance_cause_names_a_topic_that_gets_partitions_after_a_coordinator_move(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
@@ -448,7 +448,7 @@ def test_rebalance_after_a_coordinator_move_names_only_the_leaving_member_as_cau
     assert history(moved.cluster)[-1][4] == ["member A left"]
 
 
-def test_rebalance_cause_names_a_topic_deleted_after_the_group_was_loaded(group: Group) -> None:
+def test_rebalance_cause_identifies_a_topic_deleted_after_a_coordinator_move(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A", "T", "t1")
     moved.cluster.advance(100)

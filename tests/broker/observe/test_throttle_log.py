@@ -56,7 +56,7 @@ def test_journal_entry_of_a_throttle_contains_the_exceeded_quota_and_throttle_ti
 
 
 @pytest.mark.rule("T-10", "T-11")
-def test_journal_ends_a_throttle_when_the_throttled_connection_is_closed(cluster: VirtualCluster) -> None:
+def test_journal_gives_a_throttle_an_end_time_when_the_connection_is_closed(cluster: VirtualCluster) -> None:
     cluster.state.forced_throttles.add(ForcedThrottle(10_000))
     client = cluster.connect()
     client.ask(metadata(), 9)
@@ -132,7 +132,7 @@ def by_rule(throttle: ThrottleSeen, rule_id: int, later_ms: int) -> ThrottleSeen
     return replace(throttle, at_ms=throttle.at_ms + later_ms, reason=rule)
 
 
-def test_throttle_log_keeps_quota_entities_in_memory_for_one_second_only(
+def test_memory_of_the_throttle_log_does_not_grow_with_the_number_of_old_throttles(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafkaproto.quota")  # lines are kept at this level
@@ -144,7 +144,7 @@ def test_throttle_log_keeps_quota_entities_in_memory_for_one_second_only(
             log.note(by_rule(throttle, 10**6 + number, 10 * number))
 
 
-def test_each_of_1500_forced_throttle_rules_is_logged_only_once_in_a_second(
+def test_forced_throttle_rule_that_is_applied_twice_in_one_second_is_logged_once(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")

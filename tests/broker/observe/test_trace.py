@@ -480,7 +480,7 @@ def test_trace_stores_only_the_header_of_a_produce_with_non_utf_8_transactional_
 
 
 @pytest.mark.rule("P-15")
-def test_high_watermark_advance_precedes_the_acks_all_response_in_the_trace() -> None:
+def test_trace_records_the_high_watermark_advance_before_the_acks_all_response() -> None:
     bench = Bench(brokers=3)
     bench.cluster.topic("all", 1, 3)
     leader = bench.cluster.state.controller.image.topics["all"].partitions[0].leader
@@ -499,7 +499,7 @@ def test_high_watermark_advance_precedes_the_acks_all_response_in_the_trace() ->
         }
 
 
-def test_trace_marks_the_first_log_offsets_entry_of_each_partition_as_first(bench: Bench) -> None:
+def test_flag_first_is_set_only_in_the_first_log_offsets_entry_of_a_partition(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

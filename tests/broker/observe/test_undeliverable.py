@@ -139,7 +139,7 @@ def test_emulated_kafka_1_1_returns_a_batch_larger_than_the_quota_after_a_delay(
     assert warnings(caplog) == []
 
 
-def test_method_explain_reports_a_batch_above_the_quota_once_after_two_fetches() -> None:
+def test_method_explain_lists_a_batch_too_large_for_a_fetch_quota_only_once() -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
         c.produce("orders", [b"x" * 20_000])
@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_method_explain_omits_a_batch_above_quota_that_no_longer_blocks_a_consumer(
+def test_method_explain_omits_a_batch_too_large_for_a_quota_if_it_blocks_no_consumer(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -201,7 +201,7 @@ def test_method_explain_omits_a_batch_above_quota_that_no_longer_blocks_a_consum
 
 
 @pytest.mark.rule("Q-14")
-def test_method_explain_reports_only_the_newest_of_two_batches_above_the_quota(
+def test_method_explain_lists_only_the_newest_batch_too_large_for_a_fetch_quota(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -218,7 +218,9 @@ def test_method_explain_reports_only_the_newest_of_two_batches_above_the_quota(
 
 
 @pytest.mark.parametrize("option", ["trace", "data_dir", "memory_bytes"])
-def test_method_explain_reports_a_batch_above_quota_if_the_broker_writes_to_disk(option: str, tmp_path: Path) -> None:
+def test_method_explain_lists_a_batch_too_large_for_a_quota_if_the_broker_uses_files(
+    option: str, tmp_path: Path
+) -> None:
     options: dict[str, Any] = {option: 0 if option == "memory_bytes" else tmp_path}
     with cluster(topics={"orders": 1}, clock="manual", **options) as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)

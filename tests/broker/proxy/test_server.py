@@ -139,7 +139,7 @@ def test_every_metadata_version_returns_the_proxy_address_to_clients_of_the_prox
     connection.close()
 
 
-def test_proxy_serves_bootstrap_and_advertised_address_of_a_broker_on_the_same_port(tmp_path: Path) -> None:
+def test_proxy_uses_one_port_for_a_broker_whose_bootstrap_and_advertised_host_differ(tmp_path: Path) -> None:
     with cluster(1, {"t": 1}, {"advertised.listeners": "PLAINTEXT://localhost:0"}) as c:
         [(_, port)] = c.server.bound_addresses(0)
         with proxied(f"127.0.0.1:{port}", tmp_path / "proxy") as bootstrap:

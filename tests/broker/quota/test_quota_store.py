@@ -185,7 +185,7 @@ def test_repeated_quota_key_gets_error_invalid_request_and_other_entities_change
 
 
 @pytest.mark.rule("Q-20")
-def test_quota_entity_repeated_in_a_request_gets_one_result_error_invalid_request() -> None:
+def test_quota_entity_listed_twice_gets_a_single_result_with_error_invalid_request() -> None:
     store = ClientQuotaStore()
     twice = [QuotaAlteration(ALICE, [QuotaOp(PRODUCE, n)]) for n in (5, 6)]
     assert [r.error_code for r in store.alter(twice, False)] == [42]
@@ -340,7 +340,7 @@ def test_contradictory_describe_client_quotas_filter_is_rejected(components: lis
 
 
 @pytest.mark.rule("D9b")
-def test_settings_quota_producer_default_and_override_set_byte_rates_of_client_ids() -> None:
+def test_settings_quota_producer_default_and_override_set_client_id_quotas() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,

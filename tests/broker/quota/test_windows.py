@@ -157,7 +157,7 @@ def test_4096_byte_fetch_at_250_bytes_per_s_is_throttled_at_each_of_ten_tries() 
 
 
 @pytest.mark.rule("Q-14")
-def test_throttle_of_a_retried_4096_byte_fetch_alternates_between_6384_and_6000_ms() -> None:
+def test_retries_of_a_4096_byte_fetch_at_250_bytes_per_s_wait_6384_or_6000_ms() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))
@@ -176,7 +176,7 @@ def test_first_sample_of_a_rate_is_averaged_over_all_configured_sample_windows()
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_with_2_of_3_samples_is_measured_as_if_the_missing_sample_lasted_30_s() -> None:
+def test_rate_with_2_of_3_samples_adds_one_30_s_sample_window_to_the_measured_time() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_recording_minus_0_0_bytes_delays_the_expiry_of_the_current_rate_sample() -> None:
+def test_recording_negative_zero_bytes_delays_the_expiry_of_the_current_rate_sample() -> None:
     renewed, purged = SampledRate(), SampledRate()
     for rate in (renewed, purged):
         rate.record(500, 0)

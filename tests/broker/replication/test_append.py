@@ -84,7 +84,7 @@ def test_append_with_acks_all_does_not_wait_if_the_leader_is_the_only_replica() 
 
 
 @pytest.mark.rule("P-7")
-def test_error_not_enough_replicas_takes_precedence_over_errors_of_an_invalid_batch() -> None:
+def test_invalid_batch_gets_error_not_enough_replicas_if_the_isr_is_too_small() -> None:
     cluster = three(**{"min.insync.replicas": "2"})
     for broker_id in (1, 2):
         cluster.state.stop_broker(broker_id)
@@ -138,7 +138,7 @@ def by_the_journal(cluster: VirtualCluster) -> None:
     [("t", by_request), ("t", by_a_test), (DEFAULT_TOPIC, by_the_journal)],
     ids=["request", "test", "journal"],
 )
-def test_append_by_a_client_or_a_test_or_the_journal_completes_a_parked_fetch(
+def test_append_by_a_client_a_test_or_the_event_journal_completes_a_parked_fetch(
     topic: str, write: Callable[[VirtualCluster], None]
 ) -> None:
     cluster = VirtualCluster(2, journal_topic=DEFAULT_TOPIC)

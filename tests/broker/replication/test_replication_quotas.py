@@ -57,7 +57,7 @@ def as_follower(cluster: VirtualCluster, offset: int, broker_id: int = 2, **more
         ("1:0,", {1}, set()),
     ],
 )
-def test_broker_throttles_only_replicas_with_its_id_in_the_throttled_replicas_list(
+def test_only_partitions_listed_with_the_id_of_a_broker_are_throttled_on_that_broker(
     text: str, on_0: set[int], on_1: set[int]
 ) -> None:
     """The tests shouldParse... of Kafka's DynamicConfigChangeTest."""
@@ -94,7 +94,7 @@ def test_broker_throttles_only_replicas_with_its_id_in_the_throttled_replicas_li
         ("-1:1", False, False),
     ],
 )
-def test_hyphens_in_throttled_replica_lists_are_accepted_only_with_semantics_kip(
+def test_throttled_replicas_list_may_contain_hyphens_only_if_option_semantics_is_kip(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
