@@ -102,7 +102,7 @@ Outcome = Reply | FetchReply | NoReply
 
 
 class Throttling(Protocol):
-    """Interface of a throttling strategy, which completes requests; see `requests.throttling`."""
+    """Interface of the ways to throttle a client: mute its connection after the response, or hold the response back (KIP-219)."""
 
     def settle(self, exchange: Any, outcome: Outcome, forced: ForcedThrottle | None) -> None:
         """Charge the quotas of a request's client, throttle the client if necessary, and send the response.

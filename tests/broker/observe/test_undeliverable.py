@@ -231,7 +231,7 @@ def test_method_explain_lists_a_batch_too_large_for_a_quota_if_the_broker_uses_f
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_function_longest_window_ms_returns_an_upper_limit_of_the_rate_window(
+def test_sampled_rate_never_measures_longer_than_function_longest_window_ms_returns(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
