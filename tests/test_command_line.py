@@ -249,7 +249,7 @@ def test_restart_with_the_same_data_dir_and_topic_option_does_not_recreate_the_t
 
 
 @pytest.mark.parametrize(
-    ("options", "name"), [(("--journal-topic",), "__journal"), (("--journal-topic", "told"), "told")]
+    ("options", "name"), [(("--journal-topic",), "__journal"), (("--journal-topic", "events"), "events")]
 )
 def test_journal_topic_option_creates_the_journal_topic(start: Start, options: tuple[str, ...], name: str) -> None:
     running = start("--port", "0", *options)

@@ -113,6 +113,7 @@ class KafkaCluster:
             raise NotStarted(f"{' '.join(arguments)}: {completed.stdout[-2000:]}{completed.stderr[-2000:]}")
 
     def _spawn(self, node: int) -> None:
+        self._paused.discard(node)  # if the former process was paused when it was killed
         properties = str(self._folder / f"{node}.properties")
         command = [*self._java_command, "-cp", self._class_path, "kafka.Kafka", properties]
         with (self._folder / f"{node}.out").open("ab") as out:

@@ -205,7 +205,7 @@ def test_released_frame_reader_frees_the_memory_of_a_partial_frame() -> None:
     frame_reader.give(framed(b"abc", b"def")[:-1])
     frame_reader.release()
     assert (frame_reader.waiting_bytes, frame_reader.owned_bytes, frame_reader.has_frame()) == (0, 0, False)
-    assert frame_reader.give(framed(b"anew")) == [b"anew"]
+    assert frame_reader.give(framed(b"next")) == [b"next"]
 
 
 # ---- the pool -------------------------------------------------------------------------------------------------------------------------

@@ -339,10 +339,10 @@ def test_illegal_journal_topic_name_is_rejected() -> None:
 
 
 def test_journal_topic_record_has_the_time_of_its_event_on_the_manual_clock() -> None:
-    with served(1, {"t": 1}, clock="manual", journal_topic="told") as c:
+    with served(1, {"t": 1}, clock="manual", journal_topic="events") as c:
         c.run_in_loop(lambda: c.state.events.noted(c.clock.now_ms(), 0, "broker", {"state": "x"}))
         at_ms = c.clock.now_ms()
         c.clock.advance(EVERY_MS - 1)
-        assert c.records("told") == []
+        assert c.records("events") == []
         c.clock.advance(1)
-        assert [(r.timestamp_ms, r.key) for r in c.records("told")] == [(at_ms, b"broker-0")]
+        assert [(r.timestamp_ms, r.key) for r in c.records("events")] == [(at_ms, b"broker-0")]

@@ -63,8 +63,8 @@ class Copy:
         """Wait for the response to a commit, and return whether it succeeded.
 
         franz-go 1.22.2 sometimes and kafkajs 2.2.4 always report an error if the broker is killed during the commit. kafka-python rarely drops the
-        request (`STUCK`), and never responds. The transaction is then either committed, or aborted by the next process. Raises TransactorError for an
-        error that a killed broker does not explain.
+        request (`STUCK`), and then never responds. The transaction is then either committed, or aborted by the next process. Raises
+        TransactorError for an error that a killed broker does not explain.
         """
         if self.library == STUCK[0] and not self.transactor.responds(STUCK_SECONDS):
             return False
