@@ -31,6 +31,8 @@ def kept(member: str, offset: int) -> dict[str, Any]:
         [ASSIGNED_A, records("a", 0, 1), REVOKED_A, ASSIGNED_B, records("b", 0, 1)],
         [ASSIGNED_A, records("a", 0, 1), COMMITTED_A, records("a", 2), KILLED_A, ASSIGNED_B, records("b", 2)],
         [ASSIGNED_A, records("a", 0, 1), REVOKED_A, kept("a", 2), records("a", 2)],
+        [ASSIGNED_A, records("a", 0, 1), REVOKED_A, ASSIGNED_A, COMMITTED_A, records("a", 0, 1, 2)],
+        [ASSIGNED_A, records("a", 0, 1), REVOKED_A, ASSIGNED_A, COMMITTED_A, records("a", 2, 3)],
     ],
 )
 def test_group_history_checker_reports_no_fault_in_a_correct_history(
@@ -54,6 +56,16 @@ def test_group_history_checker_reports_no_fault_in_a_correct_history(
             "b reported t-0 offset 2 instead of 0",
         ),
         ([ASSIGNED_A, COMMITTED_A, REVOKED_A, ASSIGNED_B, records("b", 0)], "b reported t-0 offset 0 instead of 2"),
+        ([ASSIGNED_A, records("a", 0), COMMITTED_A], "a committed t-0 offset 2, but records were reported only to 1"),
+        ([ASSIGNED_A, records("a", 0, 1), COMMITTED_A, records("a", 2, 2)], "a reported t-0 offset 2 instead of 3"),
+        (
+            [ASSIGNED_A, records("a", 0, 1), REVOKED_A, ASSIGNED_A, COMMITTED_A, records("a", 0, 2)],
+            "a reported t-0 offset 2 instead of 1",
+        ),
+        (
+            [ASSIGNED_A, records("a", 0, 1), REVOKED_A, ASSIGNED_A, COMMITTED_A, records("a", 1)],
+            "a reported t-0 offset 1 instead of 0",
+        ),
         ([ASSIGNED_A, REVOKED_A, COMMITTED_A], "a committed t-0, which it did not own"),
         (
             [ASSIGNED_A, records("a", 0), KILLED_A, kept("b", 1)],
