@@ -6,8 +6,8 @@ only the part that is running.
 
 The program runs the parts that have no result, and those whose code has changed since their result
 was measured. The code of a simulation is the files that tests/long_run/simulated_files.txt lists.
-The code of any other part is broker/ and kafkaproto/. Changes of comments, docstrings and names of
-tests do not count.
+The code of any other part is broker/ and kafkaproto/. Changes of comments, docstrings, and names
+of tests and of local variables do not count.
 
 `make test-all` runs some of these proofs for a shorter time.
 """

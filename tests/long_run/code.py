@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.long_run.words import without_words
+
 ROOT = Path(__file__).resolve().parents[2]
 PROVEN = ("broker", "kafkaproto")
 """The folders whose code the parts run."""
@@ -23,8 +25,8 @@ SIMULATED_FILES = Path(__file__).resolve().parent / "simulated_files.txt"
 def code_hashes(root: Path = ROOT) -> dict[str, str] | None:
     """Return a hash of the committed code by key, or None if there are uncommitted changes.
 
-    The keys are the folders of `PROVEN` (without the suite), `SUITE`, `SIMULATED` and `CLIENTS`. Comments, docstrings, the names of tests and of
-    private variables of a module, and the layout of Python files are left out, because they change nothing that a part can show.
+    The keys are the folders of `PROVEN` (without the suite), `SUITE`, `SIMULATED` and `CLIENTS`. Comments, the layout of Python files and what
+    `without_words` removes are left out, because they change nothing that a part can show.
     """
     if git("status", "--porcelain", "--", *PROVEN, CLIENTS_FILE, root=root):
         return None
@@ -35,7 +37,7 @@ def code_hashes(root: Path = ROOT) -> dict[str, str] | None:
         if path.is_symlink():
             continue
         content = path.read_bytes()
-        code = ast.dump(_without_words(ast.parse(content))).encode() if path.suffix == ".py" else content
+        code = ast.dump(without_words(ast.parse(content))).encode() if path.suffix == ".py" else content
         in_suite = name.startswith(("kafkaproto/conformance/test_", "kafkaproto/conformance/profiles/"))
         keys = [SUITE if in_suite else name.split("/")[0]]
         if name in listed or (path.suffix != ".py" and not in_suite):
@@ -46,45 +48,6 @@ def code_hashes(root: Path = ROOT) -> dict[str, str] | None:
     if (clients := root / CLIENTS_FILE).exists():
         hashes[CLIENTS].update(clients.read_bytes())
     return {key: hashed.hexdigest()[:40] for key, hashed in hashes.items()}
-
-
-def _without_words(module: ast.Module) -> ast.Module:
-    """Remove the strings that stand alone as statements (docstrings, and those that document attributes), and names that only this module knows."""
-    private = _private_variables(module)
-    for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            node.name = "test_"
-        if isinstance(node, ast.Name):
-            node.id = private.get(node.id, node.id)
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            body[:] = [statement for statement in body if not _is_string(statement)]
-    return module
-
-
-def _private_variables(module: ast.Module) -> dict[str, str]:
-    """Return a number for each private variable of a module, in the order of their first assignments.
-
-    Variables whose names are also those of parameters keep their names.
-    """
-    parameters = {node.arg for node in ast.walk(module) if isinstance(node, ast.arg)}
-    names = (
-        target.id
-        for statement in module.body
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-        if isinstance(target, ast.Name) and target.id.startswith("_") and not target.id.startswith("__")
-        if target.id not in parameters
-    )
-    return {name: f"_{number}" for number, name in enumerate(dict.fromkeys(names))}
-
-
-def _is_string(statement: ast.AST) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
 
 
 def simulated_files() -> frozenset[str]:

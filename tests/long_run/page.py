@@ -143,7 +143,7 @@ Some proofs take hours, too long to repeat them for each change. Each part of th
 
 A result counts only for the code with which it was measured:
 
-- After a change of `broker/` or `kafkaproto/`, the part must be repeated. Comments, docstrings and names of tests do not count as changes.
+- After a change of `broker/` or `kafkaproto/`, the part must be repeated. Comments, docstrings, names of tests and local variables do not count.
 - A simulation must be repeated only after a change of the files that it loads (`tests/long_run/simulated_files.txt`).
 - A change in the tests of the conformance suite matters only to *conformance* and *distribution*.
 """
