@@ -93,8 +93,8 @@ class BrokerResource:
     def setting(self, name: str) -> Setting:
         """Return a definition of the setting `name` that accepts any text: `check` validates all settings of the broker together, as Kafka does."""
         self._changed.add(name)
-        known = self._cluster.config.dynamic_setting(name)
-        return known if known.foreign else text_or_list(name, known)
+        definition = self._cluster.config.dynamic_setting(name)
+        return definition if definition.foreign else text_or_list(name, definition)
 
     def check_deletion(self, name: str) -> None:
         """Accept the deletion of the setting `name` for now: `check` rejects it if it is invalid."""
@@ -189,15 +189,15 @@ class BrokerResource:
         If the setting has no value, `text` is compared with the addresses that the broker advertises.
         """
         config = self._cluster.config
-        current = as_text(config.get(self._broker_id, name)) if config.is_given(self._broker_id, name) else None
-        if name == _PROTOCOLS or text == current:
-            return text == (current or as_text(config.get(self._broker_id, name)))
+        current_text = as_text(config.get(self._broker_id, name)) if config.is_given(self._broker_id, name) else None
+        if name == _PROTOCOLS or text == current_text:
+            return text == (current_text or as_text(config.get(self._broker_id, name)))
         try:
             addresses = parse_endpoints(name, text)
         except ConfigError:
             return False
-        if current:
-            return addresses == parse_endpoints(name, current)
+        if current_text:
+            return addresses == parse_endpoints(name, current_text)
         return addresses == self._cluster.controller.image.brokers[self._broker_id].listeners
 
     def _limits_of_listeners(self) -> dict[str, dict[str, int]]:
@@ -212,11 +212,11 @@ class BrokerResource:
     def _thread_counts(self) -> dict[str, int]:
         """Return the names and current values of the settings for numbers of threads that are dynamic in the emulated Kafka release."""
         config = self._cluster.config
-        known = config.definitions.broker
+        definitions = config.definitions.broker
         return {
             name: config.get(self._checked_id, name)
             for name in THREAD_COUNTS
-            if name in known and known[name].dynamic and known[name].default is not None
+            if name in definitions and definitions[name].dynamic and definitions[name].default is not None
         }
 
     def store(self, own: Mapping[str, str]) -> None:
@@ -245,11 +245,11 @@ def _reject(reason: str, names: Iterable[str], kind: str = "Set") -> None:
     The message contains the names as Scala writes a set, such as "Set(a, b)". kind: the word before the parenthesis, "Set" or "HashSet", for up to
     four names. For more names, this word is always "HashSet".
     """
-    rejected = list(names)
-    if rejected:
+    rejected_names = list(names)
+    if rejected_names:
         from kafkaproto.broker.config.rejections import scala_set
 
-        raise ConfigError(f"{reason}: {scala_set(rejected, kind)}")
+        raise ConfigError(f"{reason}: {scala_set(rejected_names, kind)}")
 
 
 def _endpoints_rejection(name: str, text: str) -> str:

@@ -115,10 +115,10 @@ def parsed(own: Mapping[str, str], release: str) -> Subscription:
         if name not in KINDS:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
     is_typed = is_release_4(release)
-    lists = {name: _items(name, own[name], is_typed) for name in (METRICS, MATCH) if name in own}
+    items_by_name = {name: _items(name, own[name], is_typed) for name in (METRICS, MATCH) if name in own}
     interval_ms = _interval_ms(own[INTERVAL], is_typed) if INTERVAL in own else DEFAULT_INTERVAL_MS
-    patterns = dict(_pattern(text) for text in lists.get(MATCH, ()))
-    return Subscription(lists.get(METRICS, ()), interval_ms, patterns)
+    patterns = dict(_pattern(text) for text in items_by_name.get(MATCH, ()))
+    return Subscription(items_by_name.get(METRICS, ()), interval_ms, patterns)
 
 
 def subscription_settings(config: ClusterConfig, name: str) -> Iterator[SubscriptionSetting]:

@@ -177,15 +177,15 @@ class ClusterConfig:
         `kafka`), else Kafka's default. Returns a dict of the brokers (or ALL_BROKERS) whose settings change. It maps each broker id to all dynamic
         settings of the broker after the change, as text.
         """
-        changed = {}
+        changed_texts = {}
         for broker_id in self.dynamic_broker:
             texts = self.dynamic_texts(broker_id)
             if texts.pop(MIN_INSYNC_REPLICAS, None) is not None:
-                changed[broker_id] = texts
+                changed_texts[broker_id] = texts
         if MIN_INSYNC_REPLICAS not in self.dynamic_all:
             value = as_text(self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)) or ""
-            changed[ALL_BROKERS] = {**self.dynamic_texts(ALL_BROKERS), MIN_INSYNC_REPLICAS: value}
-        return changed
+            changed_texts[ALL_BROKERS] = {**self.dynamic_texts(ALL_BROKERS), MIN_INSYNC_REPLICAS: value}
+        return changed_texts
 
     def dynamic_texts(self, broker_id: int) -> dict[str, str]:
         """Return the dynamic settings of broker `broker_id`, or those for all brokers (ALL_BROKERS), as unparsed text."""

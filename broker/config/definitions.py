@@ -181,8 +181,8 @@ def _read(table: str) -> Iterator[tuple[str, Setting]]:
     text = (Path(__file__).parent / "tables" / f"kafka-{table}.tsv").read_text()
     ranges: dict[tuple[str, str], dict[str, Any]] = {}
     for line in text.splitlines()[2:]:
-        of, name, kind, default, allowed, mode, *rest = line.split("\t")
-        place, fallbacks = (*rest, "", "")[:2]
+        of, name, kind, default, allowed, mode, *optional_columns = line.split("\t")
+        place, fallbacks = (*optional_columns, "", "")[:2]
         if of == "broker":
             allowed = DIFFERENT_RANGES.get(name, allowed)
         key = (kind, allowed)

@@ -57,13 +57,13 @@ def broker_descriptions(config: ClusterConfig, broker_id: int, in_use: Mapping[s
     Three kinds of settings are included only if they are set: those that Kafka marks as internal, those that cannot be given at start
     (`only_dynamic`), and those that the emulated release does not know.
     """
-    given = config.given_names(broker_id)
+    given_names = config.given_names(broker_id)
     at_start = {**in_use, **_given_at_start(config, broker_id)}
     for name, setting in config.definitions.broker.items():
         only_if_given = setting.internal or setting.only_dynamic or setting.foreign
-        if not setting.hidden and (name in given or not only_if_given):
+        if not setting.hidden and (name in given_names or not only_if_given):
             yield _broker_description(config, broker_id, name, setting, at_start)
-    for name in sorted(given - config.definitions.broker.keys()):
+    for name in sorted(given_names - config.definitions.broker.keys()):
         yield _broker_description(config, broker_id, name, config.dynamic_setting(name), at_start)
 
 

@@ -128,8 +128,8 @@ class TopicResource:
 
     def setting(self, name: str) -> Setting:
         """Return a definition of the setting `name` that accepts any text: `check` validates all settings of the topic together, as Kafka does."""
-        known = self._cluster.config.definitions.topic.get(name)
-        return text_or_list(name, known)
+        definition = self._cluster.config.definitions.topic.get(name)
+        return text_or_list(name, definition)
 
     def check_deletion(self, name: str) -> None:
         """Accept the deletion of any setting `name`, even of one that the topic does not have."""
@@ -266,6 +266,6 @@ def _edited(operation: int, held: str, text: str) -> str:
     if operation == Operation.APPEND:
         items += [item for item in dict.fromkeys(java_split(text)) if item not in items]
     else:
-        gone = java_split(text)
-        items = [item for item in items if item not in gone]
+        subtracted_items = java_split(text)
+        items = [item for item in items if item not in subtracted_items]
     return ",".join(items)

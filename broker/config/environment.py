@@ -65,14 +65,14 @@ def settings_of_environment(
     in the Docker image apache/kafka. Raises ConfigError for an invalid value, and for a malformed Unicode escape in a value; the message names the
     variable.
     """
-    given = {name: variables[name] for name in sorted(variables) if name.startswith(PREFIX)}
-    if not given.get(LISTENERS) and given.get(ADVERTISED_LISTENERS):
-        given[LISTENERS] = _HOST.sub("://0.0.0.0:", given[ADVERTISED_LISTENERS])
+    texts = {name: variables[name] for name in sorted(variables) if name.startswith(PREFIX)}
+    if not texts.get(LISTENERS) and texts.get(ADVERTISED_LISTENERS):
+        texts[LISTENERS] = _HOST.sub("://0.0.0.0:", texts[ADVERTISED_LISTENERS])
     settings: dict[str, str] = {}
-    ignored = {*ignored_variables(given)}
-    for variable in given:
-        if variable not in ignored:
-            settings |= _settings_of(variable, given[variable], definitions, warn)
+    ignored_names = {*ignored_variables(texts)}
+    for variable in texts:
+        if variable not in ignored_names:
+            settings |= _settings_of(variable, texts[variable], definitions, warn)
     return settings
 
 

@@ -57,17 +57,17 @@ class GroupResource:
         if not self._group_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         config = self._cluster.config
-        known = config.definitions.group
+        definitions = config.definitions.group
         for name in properties_order(own):
-            if name not in known:
+            if name not in definitions:
                 raise ConfigError(f"Unknown group config name: {name}")
-        for name in sorted(own, key=lambda name: known[name].place):
-            check_value(known[name], own[name])
+        for name in sorted(own, key=lambda name: definitions[name].place):
+            check_value(definitions[name], own[name])
         for name in (name for name in _LIMITED if name in own):
-            kind, _, rest = name.partition(".")
+            kind, _, suffix = name.partition(".")
             value = config.group_value(self._broker_id, own, name)
             for limit, too_far in (("min", operator.lt), ("max", operator.gt)):
-                broker_setting = f"group.{kind}.{limit}.{rest.removeprefix('num.')}"
+                broker_setting = f"group.{kind}.{limit}.{suffix.removeprefix('num.')}"
                 if broker_setting in config.definitions.broker and too_far(
                     value, config.get(self._broker_id, broker_setting)
                 ):

@@ -59,13 +59,13 @@ def listeners_of(config: BrokerConfig, host: str, port: int) -> list[Listener]:
     broker does not open them. Raises ConfigError if an advertised listener does not exist, or if no listener is left.
     """
     of_controllers = {name.strip().upper() for name in (_given(config, "controller.listener.names") or "").split(",")}
-    given = _given(config, "listeners")
-    bound = {DEFAULT_NAME: (host, port)} if given is None else parse_endpoints("listeners", given)
+    text = _given(config, "listeners")
+    bound = {DEFAULT_NAME: (host, port)} if text is None else parse_endpoints("listeners", text)
     bound = {name: address for name, address in bound.items() if name not in of_controllers}
     if not bound:
         raise ConfigError(
-            f"listeners={given}: all of these listeners belong to controllers (controller.listener.names); add one for the broker, "
-            f"for example listeners=PLAINTEXT://:9092,{given}"
+            f"listeners={text}: all of these listeners belong to controllers (controller.listener.names); add one for the broker, "
+            f"for example listeners=PLAINTEXT://:9092,{text}"
         )
     _check_protocols(config, list(bound))
     advertised_text = _given(config, "advertised.listeners")

@@ -100,12 +100,12 @@ def combined(*layers: Mapping[str, str]) -> dict[str, str]:
     layers: the sources, each mapping "name" or "<broker id>.name" to a value. A setting for all brokers in a later source also replaces the setting
     for a single broker in an earlier source.
     """
-    result: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for layer in layers:
         for_all = {name for name in layer if split_broker(name)[0] is None}
-        result = {key: value for key, value in result.items() if split_broker(key)[1] not in for_all}
-        result |= layer
-    return result
+        settings = {key: value for key, value in settings.items() if split_broker(key)[1] not in for_all}
+        settings |= layer
+    return settings
 
 
 class _InvalidLine(ValueError):
@@ -128,10 +128,10 @@ def properties(text: str) -> Iterator[Property]:
         end = 0
         while end < len(line) and line[end] not in "=:" + _BLANKS:
             end += 2 if line[end] == "\\" else 1
-        rest = line[end:].lstrip(_BLANKS)
-        if rest[:1] in ("=", ":"):
-            rest = rest[1:].lstrip(_BLANKS)
-        yield Property(_unescaped(line[:end], number), _unescaped(rest, number), number)
+        value_text = line[end:].lstrip(_BLANKS)
+        if value_text[:1] in ("=", ":"):
+            value_text = value_text[1:].lstrip(_BLANKS)
+        yield Property(_unescaped(line[:end], number), _unescaped(value_text, number), number)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -139,19 +139,19 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
     Comments and blank lines are skipped, and the blanks at the start of every line are removed.
     """
-    joined, first = "", 0
+    entry, first = "", 0
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for number, line in enumerate(lines, 1):
         line = line.lstrip(_BLANKS)
-        if not joined:
+        if not entry:
             if not line or line[0] in "#!":
                 continue
             first = number
         backslashes = len(line) - len(line.rstrip("\\"))
-        joined += line[: len(line) - backslashes % 2]
+        entry += line[: len(line) - backslashes % 2]
         if not backslashes % 2 or number == len(lines):
-            yield first, joined
-            joined = ""
+            yield first, entry
+            entry = ""
 
 
 def _unescaped(text: str, line: int) -> str:

@@ -25,15 +25,15 @@ def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: 
     overrides: the settings of the topic itself. error: the error with which this broker rejected them. If Kafka would accept the settings, the result
     is the message of `error`.
     """
-    known = config.definitions.topic
+    definitions = config.definitions.topic
     for name in hash_order(overrides):
-        if name not in known:
+        if name not in definitions:
             return f"Unknown topic config name: {name}"
-    for name in sorted(overrides, key=lambda name: known[name].place):
+    for name in sorted(overrides, key=lambda name: definitions[name].place):
         try:
-            parse(known[name]._replace(refusal=None), overrides[name], config.strict_kip)
+            parse(definitions[name]._replace(refusal=None), overrides[name], config.strict_kip)
         except ConfigError:
-            return rejection(known[name], overrides[name])
+            return rejection(definitions[name], overrides[name])
     least_ms, most_ms = (config.topic_value(ALL_BROKERS, overrides, name) for name in _LAGS)
     if least_ms > most_ms:
         return f"conflict topic config setting {_LAGS[0]} ({least_ms}) > {_LAGS[1]} ({most_ms})"
@@ -78,8 +78,8 @@ def _reason(setting: Setting, text: str) -> tuple[str, str]:
         )
     if setting.values:
         items = java_items(text) if setting.kind == "list" else [text]
-        wrong = next((item for item in items if item not in setting.values), text)
-        return wrong, f"String must be one of: {', '.join(setting.values)}"
+        invalid_item = next((item for item in items if item not in setting.values), text)
+        return invalid_item, f"String must be one of: {', '.join(setting.values)}"
     try:
         value = parse(setting._replace(low=None, high=None, special=None), text)
     except ConfigError:

@@ -70,6 +70,6 @@ def accepted_ranges_of(release: str) -> Ranges:
 
 def _place(release: str) -> int:
     if release not in RELEASES:
-        known = ", ".join(RELEASES)
-        raise ValueError(f'unknown release "{release}"; known are {known}')
+        release_names = ", ".join(RELEASES)
+        raise ValueError(f'unknown release "{release}"; known are {release_names}')
     return RELEASES.index(release)

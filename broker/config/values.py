@@ -207,8 +207,8 @@ def _double_text(value: float) -> str:
 
 def split_broker(key: str) -> tuple[int | None, str]:
     """Split the optional broker id off a setting's name: (2, "broker.rack") for `2.broker.rack`, (None, "broker.rack") for `broker.rack`."""
-    head, dot, rest = key.partition(".")
-    return (int(head), rest) if dot and head.isdecimal() else (None, key)
+    head, dot, name = key.partition(".")
+    return (int(head), name) if dot and head.isdecimal() else (None, key)
 
 
 def check_topic_settings(
