@@ -77,29 +77,29 @@ def _converted(data: bytes, magic: int, offset: int) -> bytes:
     If the result would then have no records, UnsupportedCompression is raised instead. Raises DecodeError for damaged records, and EncodeError for
     records that the older format cannot represent.
     """
-    result = bytearray()
+    converted_bytes = bytearray()
     size_bytes = _PADDING_HEAD.size
-    listed = list(batches(memoryview(data)[: complete_bytes(data)]))
+    entries = list(batches(memoryview(data)[: complete_bytes(data)]))
     at = 0
     try:
-        while at < len(listed) and (not result or len(result) < size_bytes):
+        while at < len(entries) and (not converted_bytes or len(converted_bytes) < size_bytes):
             end = at + 1
             # As in Kafka: one batch first, then a chunk of many batches at a time. A zstd batch drops its whole chunk (F-33).
             while (
-                result
-                and end < len(listed)
-                and listed[end].position + listed[end].header.size <= (listed[at].position + _CHUNK_BYTES)
+                converted_bytes
+                and end < len(entries)
+                and entries[end].position + entries[end].header.size <= (entries[at].position + _CHUNK_BYTES)
             ):
                 end += 1
-            converted = down_convert(b"".join(entry.view for entry in listed[at:end]), magic, offset)
-            if converted and not result:
+            converted = down_convert(b"".join(entry.view for entry in entries[at:end]), magic, offset)
+            if converted and not converted_bytes:
                 size_bytes = max(len(data), len(converted))
-            result += converted
+            converted_bytes += converted
             at = end
     except UnsupportedCompression:
-        if not result:
+        if not converted_bytes:
             raise
-    return bytes(result[:size_bytes]) + _padding(size_bytes - len(result))
+    return bytes(converted_bytes[:size_bytes]) + _padding(size_bytes - len(converted_bytes))
 
 
 def _padding(size_bytes: int) -> bytes:

@@ -182,8 +182,8 @@ class Reader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         # A leader is not a follower of itself either (`Partition.followerReplicaOrThrow`).
         if params.from_follower and params.replica_id not in partition.followers:
-            named = fetch.leader_epoch >= 0
-            return ErrorCode.UNKNOWN_LEADER_EPOCH if named else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            has_epoch = fetch.leader_epoch >= 0
+            return ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
         return 0
 
     @staticmethod

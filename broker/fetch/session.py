@@ -166,11 +166,11 @@ class FullContext(SessionlessContext[K, R]):
         self._uses_topic_ids = uses_topic_ids
 
     def commit(self, results: Results[K, R], now_ms: int) -> SessionFields[K, R]:
-        cached: dict[Hashable, _Cached] = {}
+        cached_partitions: dict[Hashable, _Cached] = {}
         for key, result in results:
-            partition = cached[key] = _Cached(self._requested[key])
+            partition = cached_partitions[key] = _Cached(self._requested[key])
             partition.note_reported(result)
-        session_id = self._cache.create(cached, self._privileged, self._uses_topic_ids, now_ms, self.names)
+        session_id = self._cache.create(cached_partitions, self._privileged, self._uses_topic_ids, now_ms, self.names)
         return SessionFields(0, session_id, results)
 
 
@@ -188,26 +188,26 @@ class IncrementalContext(Generic[K, R]):
         return self.session.names
 
     def partitions(self) -> Iterable[tuple[K, PartitionRequest]]:
-        return [(key, cached.request) for key, cached in self.session.partitions.items()]  # type: ignore[misc]
+        return [(key, cached_partition.request) for key, cached_partition in self.session.partitions.items()]  # type: ignore[misc]
 
     def included(self, results: Results[K, R]) -> Results[K, R]:
         if self._overtaken:
             return ()
-        cached = self.session.partitions
-        return [(key, result) for key, result in results if cached[key].is_news(result)]
+        cached_partitions = self.session.partitions
+        return [(key, result) for key, result in results if cached_partitions[key].is_news(result)]
 
     def commit(self, results: Results[K, R], now_ms: int) -> SessionFields[K, R]:
         if self._overtaken:
             return self._overtaken_fields()
         news = self.included(results)
-        cached = self.session.partitions
+        cached_partitions = self.session.partitions
         for key, result in news:
-            partition = cached[key]
+            partition = cached_partitions[key]
             partition.note_reported(result)
             if result.has_records:
                 # To the end, so that partitions with much data do not starve the others (S-9).
-                del cached[key]
-                cached[key] = partition
+                del cached_partitions[key]
+                cached_partitions[key] = partition
         return SessionFields(0, self.session.session_id, news)
 
     def throttled(self) -> SessionFields[K, R]:
@@ -389,12 +389,12 @@ class SessionCache:
 
 def _update(session: Session, partitions: dict[K, PartitionRequest], forgotten: Iterable[K]) -> None:
     # New partitions go to the end, listed ones are replaced whole, then forgotten ones are removed (S-4).
-    cached = session.partitions
+    cached_partitions = session.partitions
     for key, request in partitions.items():
-        known = cached.get(key)
-        if known is None:
-            cached[key] = _Cached(request)
+        cached_partition = cached_partitions.get(key)
+        if cached_partition is None:
+            cached_partitions[key] = _Cached(request)
         else:
-            known.request = request
+            cached_partition.request = request
     for key in forgotten:
-        cached.pop(key, None)
+        cached_partitions.pop(key, None)
