@@ -35,10 +35,10 @@ def assign_range(members: Sequence[MemberSubscription], counts: Mapping[bytes, i
     Static members come first, in the order of their instance ids, then dynamic members in the order of their member ids. The result does not depend
     on the current targets. counts: maps topic ids to numbers of partitions. Returns the target assignments by member id.
     """
-    ordered = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
+    ordered_members = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
     targets: dict[str, dict[bytes, frozenset[int]]] = {member.member_id: {} for member in members}
     for topic_id, count in counts.items():
-        subscribers = [member for member in ordered if topic_id in member.topic_ids]
+        subscribers = [member for member in ordered_members if topic_id in member.topic_ids]
         begin = 0
         for position, member in enumerate(subscribers):
             size = count // len(subscribers) + (position < count % len(subscribers))
@@ -64,12 +64,12 @@ def assign_uniform(
     (GN-47).
     """
     if _is_homogeneous(members):
-        held = share_out(members, counts, is_release_4_1=is_release_4_1)
+        shares = share_out(members, counts, is_release_4_1=is_release_4_1)
     elif is_release_4:
-        held = balance(members, counts)
+        shares = balance(members, counts)
     else:
-        held = balance_as_3_9(members, counts)
-    return {member_id: by_topic(places) for member_id, places in held.items()}
+        shares = balance_as_3_9(members, counts)
+    return {member_id: by_topic(places) for member_id, places in shares.items()}
 
 
 def _is_homogeneous(members: Sequence[MemberSubscription]) -> bool:

@@ -187,26 +187,26 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
     """
     owners = {instance: member_id for member_id, (instance, _, _) in before.members.items() if instance is not None}
     causes: list[Cause] = []
-    replaced: set[str] = set()
+    replaced_ids: set[str] = set()
     for member_id, (instance, topics, is_away) in after.members.items():
-        known = before.members.get(member_id)
-        if known is None:
+        member_before = before.members.get(member_id)
+        if member_before is None:
             old_id = owners.get(instance or "")
             if old_id is not None and old_id not in after.members:
-                replaced.add(old_id)
+                replaced_ids.add(old_id)
                 causes.append(Cause(CauseKind.REPLACED, member_id, (old_id,)))
             else:
                 causes.append(Cause(CauseKind.JOINED, member_id))
-        elif is_away and not known[2]:
+        elif is_away and not member_before[2]:
             causes.append(Cause(CauseKind.AWAY, member_id))
-        elif topics != known[1] and after.group_type == before.group_type:
+        elif topics != member_before[1] and after.group_type == before.group_type:
             causes.append(Cause(CauseKind.SUBSCRIPTION_CHANGED, member_id))
         elif member_id in notes:
             causes.append(notes[member_id])
     causes += [
         notes.get(member_id, Cause(CauseKind.REMOVED, member_id))
         for member_id in before.members
-        if member_id not in after.members and member_id not in replaced
+        if member_id not in after.members and member_id not in replaced_ids
     ]
     if before.group_type not in (None, after.group_type):
         causes.append(Cause(CauseKind.UPGRADED if after.group_type == CONSUMER else CauseKind.DOWNGRADED))
@@ -234,12 +234,14 @@ def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
     subscribing to are left out. A topic whose name is unknown is represented by the hexadecimal digits of its id. If the members' subscriptions
     changed, all topics with unknown names are left out, because a difference may come from a subscription instead of a change of the topic.
     """
-    old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
+    subscribed_before, subscribed_after = (
+        {name for _, topics, _ in snapshot.members.values() for name in topics} for snapshot in (before, after)
+    )
     names = set()
     for topic_id in {**before.topics, **after.topics}:
         name_before, count_before = before.topics.get(topic_id, ("", 0))
         name_after, count_after = after.topics.get(topic_id, ("", 0))
         name = name_after or name_before
-        if count_before != count_after and (name or old == new):
+        if count_before != count_after and (name or subscribed_before == subscribed_after):
             names.add(name or topic_id.hex())
-    return tuple(sorted(names - (old ^ new)))
+    return tuple(sorted(names - (subscribed_before ^ subscribed_after)))

@@ -107,9 +107,9 @@ class ClassicMembers:
         is_downgrade = False
         is_restart = request.group_instance_id is not None and request.member_id == UNKNOWN_MEMBER_ID
         if is_restart and self._transitions.settings.is_release_4:  # 3.9 does not downgrade a group for that
-            replaced = group.members.get(group.static_ids.get(request.group_instance_id or "", ""))
-            if replaced is not None and replaced.classic is None:
-                is_downgrade = self._transitions.may_downgrade(group, [replaced.member_id], joining=1)
+            replaced_member = group.members.get(group.static_ids.get(request.group_instance_id or "", ""))
+            if replaced_member is not None and replaced_member.classic is None:
+                is_downgrade = self._transitions.may_downgrade(group, [replaced_member.member_id], joining=1)
         size = len(group.members)
         member = self._members.find_or_add_classic(group, request, entries)
         changes = self._members.update_classic(group, member, request, subscription, entries)
@@ -146,7 +146,7 @@ class ClassicMembers:
             reply(SyncResult(error.error_code), now_ms)
             return
         assert member.classic is not None
-        assigned, subscription = member.current.assigned, member.classic.protocols[0][1]
+        assigned_partitions, subscription = member.current.assigned, member.classic.protocols[0][1]
 
         def replicated(error_code: int, at_ms: int) -> None:
             if error_code:
@@ -157,7 +157,7 @@ class ClassicMembers:
                 member.sync_timer = None
                 self._transitions.expect(group, member, at_ms)
             names = {topic.topic_id: name for name, topic in self._transitions.topics.image().items()}
-            assignment = encode_assignment(assigned, names, subscription)
+            assignment = encode_assignment(assigned_partitions, names, subscription)
             reply(SyncResult(0, request.protocol_type, request.protocol_name, assignment), at_ms)
 
         self._transitions.store(group.group_id, (), now_ms, replicated)

@@ -124,12 +124,12 @@ class Commits:
             offsets = self._groups.visible.offsets(group_id)
         if partitions is None:
             return dict(offsets)
-        fetched = {key: offsets.get(key) for key in partitions}
+        fetched_offsets = {key: offsets.get(key) for key in partitions}
         if topic_ids:
-            for key, committed in fetched.items():
+            for key, committed in fetched_offsets.items():
                 if committed is not None and not committed.belongs_to(topic_ids.get(key[0], NO_TOPIC_ID)):
-                    fetched[key] = None
-        return fetched
+                    fetched_offsets[key] = None
+        return fetched_offsets
 
     def refuses_fetch(
         self, group_id: str, member_id: str | None, member_epoch: int, *, require_stable: bool = False
@@ -202,13 +202,13 @@ class Commits:
         if not self._deletes_share_groups_first:
             self._delete_groups(group_ids, now_ms, reply)
             return
-        deleted = gathered(set(group_ids), now_ms, reply)
+        add_results = gathered(set(group_ids), now_ms, reply)
 
         def replicated(partition_ids: Sequence[str], error_code: int, at_ms: int) -> None:
             if error_code:
-                deleted(dict.fromkeys(partition_ids, error_code), at_ms)
+                add_results(dict.fromkeys(partition_ids, error_code), at_ms)
             else:
-                self._delete_groups(partition_ids, at_ms, deleted)
+                self._delete_groups(partition_ids, at_ms, add_results)
 
         by_partition: dict[int, list[str]] = {}
         for group_id in dict.fromkeys(group_ids):
@@ -240,8 +240,8 @@ class Commits:
     def forget_topic(self, topic: str, now_ms: int) -> None:
         """Delete the committed offsets that the groups of this broker have for `topic`, because the topic was deleted (GO-25)."""
         for group in (*self._groups, *self._groups.forgotten):
-            stored = (*group.offsets, *group.pending_offsets.partitions())
-            keys = dict.fromkeys(key for key in stored if key[0] == topic)
+            stored_keys = (*group.offsets, *group.pending_offsets.partitions())
+            keys = dict.fromkeys(key for key in stored_keys if key[0] == topic)
             if self._groups.drop(group, keys, now_ms):
                 # Without tombstones they stay in the log, but a new topic of this name must not have them now.
                 for key in keys:

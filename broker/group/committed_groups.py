@@ -117,15 +117,15 @@ class CommittedGroups:
             consumer.offsets = offsets
             consumer.set_target(consumer.targets, consumer.assignment_epoch)
             return consumer
-        stored = loaded.groups.get(group_id)
-        if stored is None and not offsets and group_id not in loaded.pending:
+        stored_group = loaded.groups.get(group_id)
+        if stored_group is None and not offsets and group_id not in loaded.pending:
             return None
         if isinstance(newest, Group):
             return newest
         group = Group(group_id, 0, is_new_coordinator=True)
         group.offsets = offsets
-        if stored is not None:
-            group.restore(stored, 0)
+        if stored_group is not None:
+            group.restore(stored_group, 0)
         return group
 
     def offsets(self, group_id: str) -> Mapping[PartitionKey, CommittedOffset]:

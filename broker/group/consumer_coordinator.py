@@ -175,7 +175,7 @@ class ConsumerCoordinator:
             if not is_known and not entries:
                 group.remove(member.member_id)
             raise
-        before = member.current
+        current_before = member.current
         changes = self._members.update(group, member, request, entries)._replace(is_new=len(group.members) > size)
         is_resolved = self._regexes.update(group, member, changes, entries, now_ms)
         self._transitions.advance(
@@ -183,7 +183,7 @@ class ConsumerCoordinator:
         )
         self._transitions.expect(group, member, now_ms)
         has_assignment = (
-            request.member_epoch == JOINING or request.is_full or before.assigned != member.current.assigned
+            request.member_epoch == JOINING or request.is_full or current_before.assigned != member.current.assigned
         )
         return ConsumerHeartbeatResult(
             member_id=member.member_id,

@@ -207,7 +207,7 @@ class ConsumerGroup:
     def supports_classic(self, protocols: Protocols) -> bool:
         """Return whether at least one of `protocols` is supported by all members that use the classic protocol."""
         names = [{name for name, _ in m.classic.protocols} for m in self.members.values() if m.classic is not None]
-        return any(all(name in offered for offered in names) for name, _ in protocols)
+        return any(all(name in names_of_member for names_of_member in names) for name, _ in protocols)
 
     def awaits_release(self, member: ConsumerMember) -> bool:
         """Return whether another member still owns a partition of this member's target assignment."""
@@ -237,9 +237,9 @@ class ConsumerGroup:
 
     def put(self, member: ConsumerMember) -> None:
         """Add a member, or replace the member with the same id. The added member owns the partitions that it has or must still revoke."""
-        before = self.members.get(member.member_id)
-        if before is not None:
-            self._forget(before)
+        member_before = self.members.get(member.member_id)
+        if member_before is not None:
+            self._forget(member_before)
         self.members[member.member_id] = member
         self.fenced.discard(member.member_id)
         if member.instance_id is not None:

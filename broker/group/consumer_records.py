@@ -55,7 +55,7 @@ def topics_entry(group_id: str, topics: Mapping[str, SubscribedTopic] | None) ->
     """
     value = None
     if topics is not None:
-        listed = [
+        topic_metadata = [
             TopicMetadata(
                 topic.topic_id,
                 name,
@@ -64,7 +64,7 @@ def topics_entry(group_id: str, topics: Mapping[str, SubscribedTopic] | None) ->
             )
             for name, topic in sorted(topics.items())
         ]
-        value = ConsumerGroupPartitionMetadataValue(listed)
+        value = ConsumerGroupPartitionMetadataValue(topic_metadata)
     return _entry(ConsumerGroupPartitionMetadataKey(group_id), _TOPICS, value)
 
 
@@ -92,8 +92,8 @@ def assignment_epoch_entry(group_id: str, epoch: int | None) -> Entry:
 
 def target_entry(group_id: str, member_id: str, target: Assignment) -> Entry:
     """Return the record of a member's target assignment."""
-    listed = [target_value.TopicPartition(topic_id, sorted(indexes)) for topic_id, indexes in sorted(target.items())]
-    value = target_value.ConsumerGroupTargetAssignmentMemberValue(listed)
+    topics = [target_value.TopicPartition(topic_id, sorted(indexes)) for topic_id, indexes in sorted(target.items())]
+    value = target_value.ConsumerGroupTargetAssignmentMemberValue(topics)
     return _entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), _TARGET, value)
 
 
@@ -176,8 +176,8 @@ def _topic(stored: TopicMetadata) -> SubscribedTopic:
     if not stored.partition_metadata:
         return SubscribedTopic(stored.topic_id, stored.num_partitions)
     racks = {partition.partition: tuple(sorted(partition.racks)) for partition in stored.partition_metadata}
-    listed = tuple(racks.get(index, ()) for index in range(stored.num_partitions))
-    return SubscribedTopic(stored.topic_id, stored.num_partitions, listed)
+    racks_by_index = tuple(racks.get(index, ()) for index in range(stored.num_partitions))
+    return SubscribedTopic(stored.topic_id, stored.num_partitions, racks_by_index)
 
 
 def _apply_regex(group: ConsumerGroup, regex: str, value: ConsumerGroupRegularExpressionValue | None) -> None:
@@ -189,9 +189,9 @@ def _apply_regex(group: ConsumerGroup, regex: str, value: ConsumerGroupRegularEx
 
 
 def _apply_member(group: ConsumerGroup, member_id: str, value: ConsumerGroupMemberMetadataValue | None) -> None:
-    before = group.members.get(member_id)
+    member_before = group.members.get(member_id)
     if value is None:
-        if before is not None:
+        if member_before is not None:
             group.remove(member_id)
         return
     group.put(
@@ -205,7 +205,7 @@ def _apply_member(group: ConsumerGroup, member_id: str, value: ConsumerGroupMemb
             frozenset(value.subscribed_topic_names),
             value.subscribed_topic_regex or "",
             value.server_assignor,
-            Current() if before is None else before.current,
+            Current() if member_before is None else member_before.current,
             _classic_protocol(value.classic_member_metadata),
         )
     )
@@ -214,8 +214,8 @@ def _apply_member(group: ConsumerGroup, member_id: str, value: ConsumerGroupMemb
 def _classic_metadata(classic: ClassicProtocol | None) -> ClassicMemberMetadata | None:
     if classic is None:
         return None
-    listed = [StoredProtocol(name, metadata) for name, metadata in classic.protocols]
-    return ClassicMemberMetadata(classic.session_timeout_ms, listed)
+    stored_protocols = [StoredProtocol(name, metadata) for name, metadata in classic.protocols]
+    return ClassicMemberMetadata(classic.session_timeout_ms, stored_protocols)
 
 
 def _classic_protocol(stored: ClassicMemberMetadata | None) -> ClassicProtocol | None:

@@ -174,8 +174,8 @@ class GroupCoordinator:
         uuid = UUID(int=self._random.getrandbits(128), version=4)
         new_id = f"{request.client_id if instance_id is None else instance_id}-{uuid}"
         if instance_id is not None and instance_id in group.static_ids:
-            old = group.members[group.static_ids[instance_id]]
-            self._static_members.restart(group, old, new_id, request, now_ms, reply)
+            old_member = group.members[group.static_ids[instance_id]]
+            self._static_members.restart(group, old_member, new_id, request, now_ms, reply)
             return None
         if instance_id is None and request.requires_member_id:
             self._rebalance.sessions.await_pending_member(group, new_id, request.session_timeout_ms, now_ms)

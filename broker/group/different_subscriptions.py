@@ -19,26 +19,26 @@ def balance(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) 
     members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the partitions of each member by
     member id.
     """
-    held = {member.member_id: still_held(member, counts) for member in members}
+    shares = {member.member_id: still_held(member, counts) for member in members}
     subscribers: dict[bytes, list[str]] = {}
     for member in members:
         for topic_id in member.topic_ids:
             subscribers.setdefault(topic_id, []).append(member.member_id)
     # Topics with the most partitions for each subscriber come first: they have the least choice.
     topics = sorted(subscribers, key=lambda t: (-counts[t] / len(subscribers[t]), len(subscribers[t]), uuid_order(t)))
-    for topic_id, places in groupby(free_places(topics, counts, held.values()), key=lambda place: place[0]):
-        load = _Load(subscribers[topic_id], held)
+    for topic_id, places in groupby(free_places(topics, counts, shares.values()), key=lambda place: place[0]):
+        load = _Load(subscribers[topic_id], shares)
         for place in places:
-            held[load.next_lowest()].append(place)
-    shared = [topic_id for topic_id in topics if len(subscribers[topic_id]) > 1]
+            shares[load.next_lowest()].append(place)
+    shared_topics = [topic_id for topic_id in topics if len(subscribers[topic_id]) > 1]
     last_changed = None
     for _ in range(MOST_ROUNDS):
-        for topic_id in shared:
+        for topic_id in shared_topics:
             if topic_id == last_changed:
-                return held
-            if _balance_topic(topic_id, subscribers[topic_id], held) or last_changed is None:
+                return shares
+            if _balance_topic(topic_id, subscribers[topic_id], shares) or last_changed is None:
                 last_changed = topic_id
-    return held
+    return shares
 
 
 def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[str, list[Place]]) -> int:

@@ -125,12 +125,12 @@ class _Group:
         If there are several candidates, the one with the fewest partitions gets the partition. Raises AssignmentFailed if another partition of the
         topic has already moved from the new owner to the old one: Kafka then fails, because it tries to move that partition back.
         """
-        old = self.owners[place]
-        new = min((m for m in self.candidates if place[0] in self._topics[m]), key=self.load)
-        if (place[0], new, old) in self._moves:
+        old_owner = self.owners[place]
+        new_owner = min((m for m in self.candidates if place[0] in self._topics[m]), key=self.load)
+        if (place[0], new_owner, old_owner) in self._moves:
             raise AssignmentFailed(MOVED_BACK)
-        self._moves.add((place[0], old, new))
+        self._moves.add((place[0], old_owner, new_owner))
         self._moved.add(place)
-        self.held[old].remove(place)
-        self._update_candidate(old)
-        self.add(place, new)
+        self.held[old_owner].remove(place)
+        self._update_candidate(old_owner)
+        self.add(place, new_owner)

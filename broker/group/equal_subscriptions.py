@@ -23,23 +23,23 @@ def share_out(
     """
     if not members:
         return {}
-    kept = {member.member_id: still_held(member, counts) for member in members}
+    shares = {member.member_id: still_held(member, counts) for member in members}
     topic_ids = topic_order(members[0].topic_ids, copy_table(max(members[0].subscribed, len(members[0].topic_ids))))
-    free = free_places(topic_ids, counts, kept.values())
-    quota, extra = divmod(sum(counts[topic_id] for topic_id in topic_ids), len(members))
+    unassigned = free_places(topic_ids, counts, shares.values())
+    quota, extra_count = divmod(sum(counts[topic_id] for topic_id in topic_ids), len(members))
     limits: dict[str, int] = {}
     for position, member in enumerate(members):
-        held = kept[member.member_id]
-        must_take = not is_release_4_1 or len(held) > quota or extra > len(members) - position - 1
-        takes_extra = extra > 0 and must_take
-        extra -= takes_extra
+        places = shares[member.member_id]
+        must_take = not is_release_4_1 or len(places) > quota or extra_count > len(members) - position - 1
+        takes_extra = extra_count > 0 and must_take
+        extra_count -= takes_extra
         limit = limits[member.member_id] = quota + takes_extra
-        free += held[limit:]
-        del held[limit:]
-    taken = 0
+        unassigned += places[limit:]
+        del places[limit:]
+    next_free = 0
     for member in members:
-        held = kept[member.member_id]
-        missing = limits[member.member_id] - len(held)
-        held += free[taken : taken + missing]
-        taken += missing
-    return kept
+        places = shares[member.member_id]
+        missing = limits[member.member_id] - len(places)
+        places += unassigned[next_free : next_free + missing]
+        next_free += missing
+    return shares

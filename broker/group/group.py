@@ -153,10 +153,10 @@ class Group:
         member has the instance id, otherwise UNKNOWN_MEMBER_ID (25).
         """
         if instance_id is not None:
-            current = self.static_ids.get(instance_id)
-            if current is None:
+            current_id = self.static_ids.get(instance_id)
+            if current_id is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
-            if current != member_id:
+            if current_id != member_id:
                 return ErrorCode.FENCED_INSTANCE_ID
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -192,8 +192,8 @@ class Group:
             return False
         if not self.members:
             return bool(protocols)
-        common = self._common_protocols()
-        return any(name in common for name, _ in protocols)
+        supported_by_all = self._common_protocols()
+        return any(name in supported_by_all for name, _ in protocols)
 
     def reads(self, topic: str) -> bool:
         """Return whether members subscribe to `topic`. True for every topic if the group has members whose topics are unknown (GC-61)."""
@@ -235,10 +235,10 @@ class Group:
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_reply is not None:
             return True
-        joined = next((m for m in self.members.values() if m.join_reply is not None), None)
-        if joined is None:
+        joined_member = next((m for m in self.members.values() if m.join_reply is not None), None)
+        if joined_member is None:
             return False
-        self.leader_id = joined.member_id
+        self.leader_id = joined_member.member_id
         return True
 
     def start_generation(self, now_ms: int) -> bool:
@@ -250,11 +250,11 @@ class Group:
         self.generation_id += 1
         self.owing_sync.clear()
         if self.members:
-            chosen = self.choose_protocol()
-            if chosen is None:
+            chosen_protocol = self.choose_protocol()
+            if chosen_protocol is None:
                 return False
-            self.protocol_name = chosen
-            metadatas = [member.metadata(chosen) for member in self.members.values()]
+            self.protocol_name = chosen_protocol
+            metadatas = [member.metadata(chosen_protocol) for member in self.members.values()]
             if self.protocol_type == CONSUMER_PROTOCOL and have_impossible_size(metadatas):
                 return False
             self.move_to(GroupState.COMPLETING_REBALANCE, now_ms)
@@ -279,8 +279,8 @@ class Group:
         equally many votes, the one that comes first in Kafka's hash table wins. This is a Java table if the broker emulates the group coordinator in
         Java (the default from 4.0 on), otherwise a Scala table.
         """
-        common = self._common_protocols()
-        voted = [member.vote(common) for member in self.members.values()]
+        supported_by_all = self._common_protocols()
+        voted = [member.vote(supported_by_all) for member in self.members.values()]
         votes = Counter(name for name in voted if name is not None)
         if not votes or None in voted:
             return None
@@ -289,11 +289,11 @@ class Group:
 
     def keeps_protocol_with(self, member: Member, protocols: Protocols) -> bool:
         """Return whether the chosen protocol stays the same if `member` offers `protocols` instead of its present protocols."""
-        before, member.protocols = member.protocols, protocols
+        protocols_before, member.protocols = member.protocols, protocols
         try:
             return self.choose_protocol() == self.protocol_name
         finally:
-            member.protocols = before
+            member.protocols = protocols_before
 
     def restore(self, stored: StoredGroup, now_ms: int) -> None:
         """Fill the group from a stored generation. It becomes Stable if the generation has members, otherwise Empty (GO-11)."""

@@ -65,9 +65,9 @@ def free_places(
 
     counts: maps topic ids to numbers of partitions. held: the partitions of each member.
     """
-    taken = {place for places_of_member in held for place in places_of_member}
+    owned_places = {place for places_of_member in held for place in places_of_member}
     places = ((topic_id, index) for topic_id in topic_ids for index in range(counts[topic_id]))
-    return [place for place in places if place not in taken]
+    return [place for place in places if place not in owned_places]
 
 
 def by_topic(places: Iterable[Place]) -> Assignment:

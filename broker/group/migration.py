@@ -58,8 +58,8 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
                 ErrorCode.GROUP_ID_NOT_FOUND,
                 f"Cannot upgrade {article}classic group {group_id} to consumer group because the embedded consumer protocol is malformed.",
             ) from None
-        for taken in group.targets.values():  # an assignor may have given a partition to two members
-            assigned = difference(assigned, taken)
+        for target in group.targets.values():  # an assignor may have given a partition to two members
+            assigned = difference(assigned, target)
         epoch = classic.generation_id
         group.put(
             ConsumerMember(
@@ -151,9 +151,9 @@ def decode_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
     If the version is newer than all versions that this broker knows, the subscription is decoded like the newest known version. metadata: a member's
     metadata for one protocol in JoinGroup.
     """
-    decoded = _decode(ConsumerProtocolSubscription, metadata)
-    assert isinstance(decoded, ConsumerProtocolSubscription)
-    return decoded
+    subscription = _decode(ConsumerProtocolSubscription, metadata)
+    assert isinstance(subscription, ConsumerProtocolSubscription)
+    return subscription
 
 
 def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscription: bytes = b"") -> bytes:
@@ -164,12 +164,12 @@ def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscr
     """
     newest = max(ConsumerProtocolAssignment.layouts)
     version = _VERSION.unpack_from(subscription)[0] if len(subscription) >= _VERSION.size else 0
-    listed = [
+    topic_partitions = [
         TopicPartition(names[topic_id], sorted(indexes))
         for topic_id, indexes in sorted(assignment.items())
         if topic_id in names
     ]
-    return write_value(ConsumerProtocolAssignment(listed), max(0, min(version, newest)))
+    return write_value(ConsumerProtocolAssignment(topic_partitions), max(0, min(version, newest)))
 
 
 def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mapping[str, Topic]) -> Assignment:
@@ -195,15 +195,15 @@ def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, 
     """
     if not assignment and is_release_4:  # the member has joined and was never assigned partitions
         return {}
-    decoded = _decode(ConsumerProtocolAssignment, assignment)
-    assert isinstance(decoded, ConsumerProtocolAssignment)
-    if decoded.user_data and is_release_4:
+    decoded_assignment = _decode(ConsumerProtocolAssignment, assignment)
+    assert isinstance(decoded_assignment, ConsumerProtocolAssignment)
+    if decoded_assignment.user_data and is_release_4:
         raise KafkaError(
             ErrorCode.GROUP_ID_NOT_FOUND,
             f"Cannot upgrade classic group {group_id} to consumer group because an unsupported custom assignor is in use. "
             "Please refer to the documentation or switch to a default assignor before re-attempting the upgrade.",
         )
-    return partitions_by_id(((p.topic, p.partitions) for p in decoded.assigned_partitions), topics)
+    return partitions_by_id(((p.topic, p.partitions) for p in decoded_assignment.assigned_partitions), topics)
 
 
 def _decode(kind: type[Whole], data: bytes) -> Whole:
@@ -217,8 +217,8 @@ def _decode(kind: type[Whole], data: bytes) -> Whole:
     if version < 0:
         raise DecodeError(f"{kind.__name__}.version", 0, f"the version must be 0 or higher (got {version})")
     layout = kind.layout(min(version, max(kind.layouts)))
-    decoded: Whole = layout.decode_flat(memoryview(data), _VERSION.size, len(data))[0]
-    return decoded
+    message: Whole = layout.decode_flat(memoryview(data), _VERSION.size, len(data))[0]
+    return message
 
 
 def _not_convertible(group_id: str, reason: str) -> KafkaError:

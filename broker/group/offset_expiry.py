@@ -61,16 +61,16 @@ class OffsetExpiry:
         retention_ms = self._rebalance.settings.offsets_retention_ms
         none: frozenset[str] = frozenset()
         if isinstance(group, ConsumerGroup):
-            gone = expired(group.offsets, None, frozenset(group.subscribed_topics()), retention_ms, now_ms)
+            expired_keys = expired(group.offsets, None, frozenset(group.subscribed_topics()), retention_ms, now_ms)
         elif group.protocol_type is None:
-            gone = expired(group.offsets, None, none, retention_ms, now_ms)
+            expired_keys = expired(group.offsets, None, none, retention_ms, now_ms)
         elif group.is_in(GroupState.EMPTY):
-            gone = expired(group.offsets, group.state_since_ms, none, retention_ms, now_ms)
+            expired_keys = expired(group.offsets, group.state_since_ms, none, retention_ms, now_ms)
         elif group.is_in(GroupState.STABLE) and group.subscribed is not None:
-            gone = expired(group.offsets, None, group.subscribed, retention_ms, now_ms)
+            expired_keys = expired(group.offsets, None, group.subscribed, retention_ms, now_ms)
         else:
             return
-        self._groups.drop(group, [key for key in gone if key not in group.writing], now_ms, is_check=True)
+        self._groups.drop(group, [key for key in expired_keys if key not in group.writing], now_ms, is_check=True)
 
     def _expire_later(self, now_ms: int) -> None:
         interval_ms = self._rebalance.settings.offsets_retention_check_interval_ms

@@ -122,18 +122,18 @@ def errors_by_topic(
     """
     if repeats and not unknown_topics and all((key, index) in results for key, indexes in topics for index in indexes):
         return [(key, [(index, int(results[(key, index)])) for index in indexes]) for key, indexes in topics if indexes]
-    unknown: dict[K, list[tuple[int, int]]] = {}
-    known: dict[K, list[tuple[int, int]]] = {}
+    unprocessed_entries: dict[K, list[tuple[int, int]]] = {}
+    processed_entries: dict[K, list[tuple[int, int]]] = {}
     for key, indexes in topics:
         if key in unknown_topics:
-            unknown.setdefault(key, [])
+            unprocessed_entries.setdefault(key, [])
         for index in indexes:
             error = results.get((key, index))
             if error is None:
-                unknown.setdefault(key, []).append((index, int(otherwise(key))))
+                unprocessed_entries.setdefault(key, []).append((index, int(otherwise(key))))
             else:
                 entry = index, int(error)
-                if repeats or entry not in known.get(key, ()):
-                    known.setdefault(key, []).append(entry)
-    in_order: list[K] = [*unknown, *(key for key in known if key not in unknown)]
-    return [(key, [*unknown.get(key, ()), *known.get(key, ())]) for key in in_order]
+                if repeats or entry not in processed_entries.get(key, ()):
+                    processed_entries.setdefault(key, []).append(entry)
+    in_order: list[K] = [*unprocessed_entries, *(key for key in processed_entries if key not in unprocessed_entries)]
+    return [(key, [*unprocessed_entries.get(key, ()), *processed_entries.get(key, ())]) for key in in_order]

@@ -47,24 +47,24 @@ class PendingOffsets:
     def add(self, producer_id: int, offsets: Mapping[PartitionKey, CommittedOffset]) -> list[PartitionKey]:
         """Add offsets of an open transaction. Returns the partitions for which the producer had no pending offset."""
         pending = self._by_producer.setdefault(producer_id, {})
-        new = [key for key in offsets if key not in pending]
-        for key in new:
+        new_keys = [key for key in offsets if key not in pending]
+        for key in new_keys:
             self._producers[key] = self._producers.get(key, 0) + 1
         for key, offset in offsets.items():
             self._last_number += 1
             pending[key] = self._last_number, offset
-        return new
+        return new_keys
 
     def drop(self, producer_id: int, keys: Iterable[PartitionKey]) -> list[PartitionKey]:
         """Remove the pending offsets of a producer for the partitions `keys`. Returns the partitions for which a pending offset was removed."""
         pending = self._by_producer.get(producer_id, {})
-        dropped = [key for key in keys if key in pending]
-        for key in dropped:
+        dropped_keys = [key for key in keys if key in pending]
+        for key in dropped_keys:
             del pending[key]
             self._release(key)
-        if dropped and not pending:
+        if dropped_keys and not pending:
             del self._by_producer[producer_id]
-        return dropped
+        return dropped_keys
 
     def _release(self, key: PartitionKey) -> None:
         self._producers[key] -= 1
@@ -85,12 +85,12 @@ class PendingOffsets:
         If the offsets of several producers are removed for a partition, the result contains the partition several times. keeps_producers: whether a
         producer without any other pending offset stays in this object until its transaction ends.
         """
-        removed = []
+        removed_keys = []
         for producer_id, pending in list(self._by_producer.items()):
-            removed += self.drop(producer_id, keys)
+            removed_keys += self.drop(producer_id, keys)
             if keeps_producers and not pending:
                 self._by_producer[producer_id] = pending
-        return removed
+        return removed_keys
 
     def end(
         self, producer_id: int, *, committed: bool

@@ -99,28 +99,28 @@ def _without_unsubscribed(current: Current, goal: Goal, owned: Assignment | None
     """
     if not goal.is_release_4_2 or not goal.is_resubscribed or goal.subscribed is None:
         return current
-    kept = {t: indexes for t, indexes in current.assigned.items() if t in goal.subscribed}
-    if kept == current.assigned:
+    subscribed_partitions = {t: indexes for t, indexes in current.assigned.items() if t in goal.subscribed}
+    if subscribed_partitions == current.assigned:
         return current
-    pending = union(current.pending, difference(current.assigned, kept))
+    pending = union(current.pending, difference(current.assigned, subscribed_partitions))
     if _owns(owned, pending):
-        return current._replace(state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending=pending)
-    return current._replace(assigned=kept)
+        return current._replace(state=MemberState.UNREVOKED_PARTITIONS, assigned=subscribed_partitions, pending=pending)
+    return current._replace(assigned=subscribed_partitions)
 
 
 def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | None) -> Current:
     target = goal.target
     if goal.subscribed is not None:
         target = {topic_id: indexes for topic_id, indexes in target.items() if topic_id in goal.subscribed}
-    kept = intersection(current.assigned, target)
-    revoked = difference(current.assigned, kept)
+    kept_partitions = intersection(current.assigned, target)
+    revoked = difference(current.assigned, kept_partitions)
     if revoked and _owns(owned, revoked):
         state = MemberState.UNREVOKED_PARTITIONS
-        return _moved(current, Current(base_epoch, 0, state, kept, revoked))
-    added = difference(target, kept)
+        return _moved(current, Current(base_epoch, 0, state, kept_partitions, revoked))
+    added = difference(target, kept_partitions)
     # From 4.2 on, the partitions that this member has just revoked are free for itself at once.
     own = current.pending if goal.is_release_4_2 else NOTHING
-    free = {
+    free_partitions = {
         topic_id: frozenset(
             index
             for index in indexes
@@ -128,9 +128,9 @@ def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | Non
         )
         for topic_id, indexes in added.items()
     }
-    free = {topic_id: indexes for topic_id, indexes in free.items() if indexes}
-    state = MemberState.STABLE if free == added else MemberState.UNRELEASED_PARTITIONS
-    return _moved(current, Current(goal.epoch, 0, state, union(kept, free)))
+    free_partitions = {topic_id: indexes for topic_id, indexes in free_partitions.items() if indexes}
+    state = MemberState.STABLE if free_partitions == added else MemberState.UNRELEASED_PARTITIONS
+    return _moved(current, Current(goal.epoch, 0, state, union(kept_partitions, free_partitions)))
 
 
 def _moved(before: Current, after: Current) -> Current:
@@ -143,14 +143,14 @@ def _moved(before: Current, after: Current) -> Current:
 
 def intersection(left: Assignment, right: Assignment) -> Assignment:
     """Return the partitions that are in both assignments."""
-    shared = {topic_id: indexes & right.get(topic_id, frozenset()) for topic_id, indexes in left.items()}
-    return {topic_id: indexes for topic_id, indexes in shared.items() if indexes}
+    common_indexes = {topic_id: indexes & right.get(topic_id, frozenset()) for topic_id, indexes in left.items()}
+    return {topic_id: indexes for topic_id, indexes in common_indexes.items() if indexes}
 
 
 def difference(left: Assignment, right: Assignment) -> Assignment:
     """Return the partitions that are in the assignment `left` and not in `right`."""
-    rest = {topic_id: indexes - right.get(topic_id, frozenset()) for topic_id, indexes in left.items()}
-    return {topic_id: indexes for topic_id, indexes in rest.items() if indexes}
+    remaining_indexes = {topic_id: indexes - right.get(topic_id, frozenset()) for topic_id, indexes in left.items()}
+    return {topic_id: indexes for topic_id, indexes in remaining_indexes.items() if indexes}
 
 
 def union(left: Assignment, right: Assignment) -> Assignment:

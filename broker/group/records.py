@@ -157,18 +157,18 @@ def parse(key: bytes, value: bytes | None) -> OffsetRecord | GroupRecord | Consu
     Raises DecodeError for damaged bytes.
     """
     try:
-        decoded_key, decoded = read_record(OFFSETS_TOPIC, key, value)
+        decoded_key, decoded_value = read_record(OFFSETS_TOPIC, key, value)
     except UnsupportedVersion:
         return None
     if isinstance(decoded_key, OffsetCommitKey):
         place = decoded_key.topic, decoded_key.partition
-        committed = _committed(decoded) if isinstance(decoded, OffsetCommitValue) else None
+        committed = _committed(decoded_value) if isinstance(decoded_value, OffsetCommitValue) else None
         return OffsetRecord(decoded_key.group, place, committed)
     if isinstance(decoded_key, GroupMetadataKey):
-        group = _group(decoded) if isinstance(decoded, GroupMetadataValue) else None
+        group = _group(decoded_value) if isinstance(decoded_value, GroupMetadataValue) else None
         return GroupRecord(decoded_key.group, group)
     if int.from_bytes(key[:2], "big") in CONSUMER_KEYS:
-        return ConsumerRecord(decoded_key.group_id, decoded_key, decoded)  # type: ignore[attr-defined]
+        return ConsumerRecord(decoded_key.group_id, decoded_key, decoded_value)  # type: ignore[attr-defined]
     return None
 
 

@@ -93,8 +93,8 @@ class RegexSubscriptions:
             if regex not in group.regex_subscribers:
                 continue
             resolved = ResolvedRegex(_matching(regex, topics, group.group_id), now_ms)
-            before = group.regexes.get(regex)
-            bumps = bumps or resolved.topics != (frozenset() if before is None else before.topics)
+            resolved_before = group.regexes.get(regex)
+            bumps = bumps or resolved.topics != (frozenset() if resolved_before is None else resolved_before.topics)
             group.regexes[regex] = resolved
             entries.append(stored_as.regex_entry(group.group_id, regex, resolved))
         group.regexes_resolved_ms, group.regexes_saw = now_ms, topics

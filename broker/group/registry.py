@@ -88,9 +88,9 @@ class Registry:
 
         If there is an empty group of the new protocol (KIP-848) with this id, the new group replaces it and keeps its offsets (GN-63).
         """
-        replaced = self._consumers.get(group_id)
-        group = self._new_group(group_id, replaced or self.forgotten.get(group_id), now_ms)
-        error = self._storage.store_created(group, replaced, now_ms)
+        replaced_group = self._consumers.get(group_id)
+        group = self._new_group(group_id, replaced_group or self.forgotten.get(group_id), now_ms)
+        error = self._storage.store_created(group, replaced_group, now_ms)
         if error:
             return error, None
         self._consumers.pop(group_id, None)
@@ -239,17 +239,17 @@ class Registry:
         """
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)
-        gone = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
+        offsets = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
         pending = {key: count for key, count in group.pending_offsets.partitions().items() if key in keys}
         group.writing.subtract(pending)
-        ends = _is_unused(group) and (is_check if is_new else not group.pending_offsets)
+        deletes_group = _is_unused(group) and (is_check if is_new else not group.pending_offsets)
         group.writing.update(pending)
-        error = self._storage.delete(group, {**gone, **dict.fromkeys(pending)}, now_ms, group_too=ends)
+        error = self._storage.delete(group, {**offsets, **dict.fromkeys(pending)}, now_ms, group_too=deletes_group)
         if error:
-            group.offsets.update(gone)
+            group.offsets.update(offsets)
             return error
         release(group, group.pending_offsets.remove(keys, keeps_producers=not is_new))
-        if ends:
+        if deletes_group:
             self._remove(group, now_ms)
         return error
 
@@ -267,14 +267,14 @@ class Registry:
             self._expiry.watch(now_ms)
             self.changes.loaded(consumer, now_ms)
             self.resume_consumer(consumer, now_ms)
-        for group_id, stored, offsets in iterate(loaded):
+        for group_id, stored_group, offsets in iterate(loaded):
             group = self.create(group_id, now_ms)
             group.created_at = ALWAYS
             group.offsets.update(offsets)
-            if stored is not None:
-                group.restore(stored, now_ms)
+            if stored_group is not None:
+                group.restore(stored_group, now_ms)
             self.changes.loaded(group, now_ms)
-            if stored is not None:
+            if stored_group is not None:
                 self._rebalance.resume(group, now_ms)
         for group_id, pending in loaded.pending.items():
             holder = self.get_any(group_id) or self.create(group_id, now_ms)

@@ -41,12 +41,12 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
         offsets_of: dict[PartitionKey, list[CommittedOffset]] = {}
         for key, offset in offsets:
             offsets_of.setdefault(key, []).append(offset)
-        for key, each in offsets_of.items():
-            if len(each) == 1:
+        for key, commits in offsets_of.items():
+            if len(commits) == 1:
                 continue
-            self.too_long[key] = [is_too_long(offset.metadata, max_metadata_bytes) for offset in each]
-            storable = [offset for offset, too_long in zip(each, self.too_long[key], strict=True) if not too_long]
-            self[key] = (storable or each)[-1]
+            self.too_long[key] = [is_too_long(offset.metadata, max_metadata_bytes) for offset in commits]
+            storable = [offset for offset, too_long in zip(commits, self.too_long[key], strict=True) if not too_long]
+            self[key] = (storable or commits)[-1]
 
     def set_errors(self, results: Iterable[tuple[PartitionKey, Result]]) -> None:
         """Set OFFSET_METADATA_TOO_LARGE (12) in each result of a repeated partition if the offset's metadata is too long and there is no other error.
@@ -55,7 +55,7 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
         """
         if not self.too_long:
             return
-        remaining = {key: iter(each) for key, each in self.too_long.items()}
+        remaining = {key: iter(flags) for key, flags in self.too_long.items()}
         for key, result in results:
             if next(remaining.get(key, iter(())), False) and not result.error_code:
                 result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE

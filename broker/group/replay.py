@@ -85,12 +85,12 @@ def changes(logged: Iterable[LoggedRecord], index: int) -> Iterator[Change]:
         if record.key is None:
             continue
         try:
-            parsed = parse(record.key, record.value)
+            entry = parse(record.key, record.value)
         except DecodeError as error:
             logger.warning("__consumer_offsets-%d: the record at offset %d is skipped: %s", index, record.offset, error)
             continue
-        if parsed is not None:
-            yield Change(record.offset + 1, (parsed,), record.producer_id)
+        if entry is not None:
+            yield Change(record.offset + 1, (entry,), record.producer_id)
 
 
 def load(read: Iterable[Change]) -> Loaded:
@@ -105,24 +105,24 @@ def load(read: Iterable[Change]) -> Loaded:
 
 def apply(loaded: Loaded, change: Change) -> None:
     """Apply the next change of a partition of `__consumer_offsets` to `loaded` (GO-11)."""
-    for parsed in change.records:
-        if isinstance(parsed, CommittedOffsets):
-            _apply_commit(loaded, parsed.group_id, parsed.offsets, change.producer_id)
-        elif isinstance(parsed, OffsetRecord):
-            if parsed.committed is None:
-                _delete_offset(loaded, parsed.group_id, parsed.key)
+    for entry in change.records:
+        if isinstance(entry, CommittedOffsets):
+            _apply_commit(loaded, entry.group_id, entry.offsets, change.producer_id)
+        elif isinstance(entry, OffsetRecord):
+            if entry.committed is None:
+                _delete_offset(loaded, entry.group_id, entry.key)
             else:
-                _apply_commit(loaded, parsed.group_id, {parsed.key: parsed.committed}, change.producer_id)
-        elif isinstance(parsed, GroupRecord):
-            if parsed.group is None:
-                loaded.groups.pop(parsed.group_id, None)
+                _apply_commit(loaded, entry.group_id, {entry.key: entry.committed}, change.producer_id)
+        elif isinstance(entry, GroupRecord):
+            if entry.group is None:
+                loaded.groups.pop(entry.group_id, None)
             else:
-                loaded.groups[parsed.group_id] = parsed.group
-                loaded.consumers.pop(parsed.group_id, None)  # a classic group replaces one of the new protocol
+                loaded.groups[entry.group_id] = entry.group
+                loaded.consumers.pop(entry.group_id, None)  # a classic group replaces one of the new protocol
         else:
-            group = loaded.consumers.setdefault(parsed.group_id, ConsumerGroup(parsed.group_id))
-            if not consumer_records.apply(group, parsed.key, parsed.value):
-                del loaded.consumers[parsed.group_id]
+            group = loaded.consumers.setdefault(entry.group_id, ConsumerGroup(entry.group_id))
+            if not consumer_records.apply(group, entry.key, entry.value):
+                del loaded.consumers[entry.group_id]
     if change.ends is not None:
         end_transaction(loaded, list(loaded.pending), change.producer_id, committed=change.ends)
 

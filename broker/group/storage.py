@@ -256,13 +256,13 @@ class GroupStorage:
 
         If the broker emulates Kafka's old group coordinator (3.9), `done` is called at once, without an error (GC-59, GC-60).
         """
-        awaited = set(group_ids)
-        add = gathered(awaited, now_ms, done)
+        awaited_ids = set(group_ids)
+        add = gathered(awaited_ids, now_ms, done)
 
         def stored(group_id: str, error_code: int, at_ms: int) -> None:
             add({group_id: error_code}, at_ms)
 
-        for group_id in sorted(awaited):
+        for group_id in sorted(awaited_ids):
             self.await_writes(group_id, now_ms, partial(stored, group_id))
 
     def load_group(self, group_id: str) -> Loaded:
@@ -319,8 +319,8 @@ def _change(end_offset: int, entries: Sequence[Entry]) -> Change:
 
     end_offset: the offset after the last of the records.
     """
-    parsed = (parse(key, value) for key, value in entries)
-    return Change(end_offset, [record for record in parsed if record is not None])
+    parsed_records = (parse(key, value) for key, value in entries)
+    return Change(end_offset, [record for record in parsed_records if record is not None])
 
 
 def gathered(awaited: Set[str], now_ms: int, done: DeletionReply) -> DeletionReply:

@@ -96,8 +96,8 @@ def _in_order(group: ConsumerGroup) -> list[ConsumerMember]:
     has no target assignment yet.
     """
     bits = {member_id: java_hash_bits(member_id) for member_id in group.members}
-    known = [member_id for member_id in group.members if member_id in group.targets]
-    new = [member_id for member_id in group.members if member_id not in group.targets]
-    most = max(group.most_members, len(known)) + 1  # after a member is added, its second record replaces it
-    added = [*timeline_order(known, bits.__getitem__, most), *new]
+    ids_with_target = [member_id for member_id in group.members if member_id in group.targets]
+    ids_without_target = [member_id for member_id in group.members if member_id not in group.targets]
+    most = max(group.most_members, len(ids_with_target)) + 1  # after a member is added, its second record replaces it
+    added = [*timeline_order(ids_with_target, bits.__getitem__, most), *ids_without_target]
     return [group.members[member_id] for member_id in java_order(added, bits.__getitem__)]

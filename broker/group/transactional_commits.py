@@ -109,9 +109,9 @@ class TransactionalCommits:
         def become_pending() -> None:
             nonlocal is_pending
             is_pending = True
-            new = group.pending_offsets.add(request.producer_id, accepted)
+            new_keys = group.pending_offsets.add(request.producer_id, accepted)
             self._groups.pending_groups.add(request.group_id, [request.producer_id])
-            release(group, [key for key in accepted if key not in new])
+            release(group, [key for key in accepted if key not in new_keys])
 
         def stored(error_code: int, at_ms: int) -> None:
             if error_code and not is_pending:

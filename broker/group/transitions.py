@@ -55,9 +55,9 @@ class Transitions:
 
         Kafka 4.0 and later also start an epoch if the group has none yet. entries: the list to which the record of the new epoch is added.
         """
-        image, seen = self.topics.image(), group.seen_topics
+        image, before = self.topics.image(), group.seen_topics
         group.seen_topics = image
-        if bumps or seen is None or (image is not seen and _have_changed(group.subscribed_topics(), seen, image)):
+        if bumps or before is None or (image is not before and _have_changed(group.subscribed_topics(), before, image)):
             bumps = self.update_topics(group, entries) or bumps
         if bumps or (self.settings.is_release_4 and group.epoch == 0):
             self._next_epoch(group, entries)
@@ -194,11 +194,11 @@ class Transitions:
         The next heartbeat of a remaining member computes the target assignment of this epoch (GN-18, GN-31). If only members of the classic protocol
         remain, the group becomes a classic one where the migration policy allows it (GN-61).
         """
-        leaving = {member.member_id for member in members}
-        for member_id in leaving:
+        leaving_ids = {member.member_id for member in members}
+        for member_id in leaving_ids:
             self._groups.changes.note(group.group_id, CauseKind.LEFT, member_id)
-        if self.may_downgrade(group, leaving):
-            self._groups.downgrade(group, leaving, self.topics.image(), entries, now_ms)
+        if self.may_downgrade(group, leaving_ids):
+            self._groups.downgrade(group, leaving_ids, self.topics.image(), entries, now_ms)
             return
         for member in members:
             cancel_timers(member)
@@ -339,7 +339,7 @@ def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) 
     """
     if changes.regex_before is None and not changes.is_new:
         return False
-    before = {(m.topic_names, m.topic_regex) for m in group.members.values() if m is not member}
+    subscriptions = {(m.topic_names, m.topic_regex) for m in group.members.values() if m is not member}
     if not changes.is_new:
-        before.add((member.topic_names, changes.regex_before or ""))
-    return len(before) == 1 and not any(names and regex for names, regex in before)
+        subscriptions.add((member.topic_names, changes.regex_before or ""))
+    return len(subscriptions) == 1 and not any(names and regex for names, regex in subscriptions)
