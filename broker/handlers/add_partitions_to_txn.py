@@ -87,14 +87,14 @@ def _handle(
     node, now_ms = exchange.node, exchange.now_ms
     keys = _keys(transaction.topics)
     is_from_broker = exchange.api_version >= FIRST_VERSION_OF_BROKERS
-    refused: Errors = {}
+    refused_errors: Errors = {}
     for key in keys:
         if key[0] in INTERNAL_TOPICS and not is_from_broker:
-            refused[key] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            refused_errors[key] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif node.image.partition(*key) is None:
-            refused[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if refused:
-        done(_results(dict.fromkeys(keys, int(ErrorCode.OPERATION_NOT_ATTEMPTED)) | refused), now_ms)
+            refused_errors[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if refused_errors:
+        done(_results(dict.fromkeys(keys, int(ErrorCode.OPERATION_NOT_ATTEMPTED)) | refused_errors), now_ms)
         return
     producer = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
     try:

@@ -42,7 +42,7 @@ def alter_configs(exchange: Exchange, request: AlterConfigsRequest) -> Reply:
 def _replace(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool) -> None:
     operations = [Change(c.name, Operation.SET, c.value) for c in altered.configs]
     check_changes(operations)
-    changed = resource(exchange.node, altered.resource_type, altered.resource_name)
-    named = {c.name for c in altered.configs}
-    operations += [Change(name, Operation.DELETE, None) for name in changed.own if name not in named]
-    change(changed, operations, exchange.node.cluster.strict_kip, validate_only)
+    config_resource = resource(exchange.node, altered.resource_type, altered.resource_name)
+    altered_names = {c.name for c in altered.configs}
+    operations += [Change(name, Operation.DELETE, None) for name in config_resource.own if name not in altered_names]
+    change(config_resource, operations, exchange.node.cluster.strict_kip, validate_only)

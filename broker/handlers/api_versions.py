@@ -52,8 +52,8 @@ def api_versions(exchange: Exchange, request: ApiVersionsRequest) -> Reply:
     if exchange.api_version >= FIRST_VERSION_WITH_SOFTWARE:
         exchange.peer.client_software = request.client_software_name, request.client_software_version
     hidden = () if receives_telemetry(exchange.node) else TELEMETRY_APIS
-    offered = [r for r in exchange.node.apis.values() if r.api_key not in hidden]
-    response = ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered])
+    offered_apis = [r for r in exchange.node.apis.values() if r.api_key not in hidden]
+    response = ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered_apis])
     if exchange.api_version >= FIRST_VERSION_WITH_FEATURES:
         _add_features(exchange, response)
     return Reply(response)

@@ -56,7 +56,7 @@ def _describe(exchange: Exchange, group_id: str, with_operations: bool) -> Descr
     if error:
         return _error(group_id, error)
     try:
-        described = node.groups.consumers.describe(group_id)
+        description = node.groups.consumers.describe(group_id)
     except KafkaError as refusal:
         # Brokers of 3.9 send no message (GN-66).
         message = refusal.message if node.groups.is_release_4 else None
@@ -65,11 +65,11 @@ def _describe(exchange: Exchange, group_id: str, with_operations: bool) -> Descr
     group = DescribedGroup(
         group_id=group_id,
         error_message=None,
-        group_state=described.state,
-        group_epoch=described.epoch,
-        assignment_epoch=described.assignment_epoch,
-        assignor_name=described.assignor,
-        members=[_member(member, names) for member in described.members],
+        group_state=description.state,
+        group_epoch=description.epoch,
+        assignment_epoch=description.assignment_epoch,
+        assignor_name=description.assignor,
+        members=[_member(member, names) for member in description.members],
     )
     if with_operations:
         group.authorized_operations = node.groups.operations

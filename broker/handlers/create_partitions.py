@@ -37,19 +37,19 @@ def _failed(exchange: Exchange, request: CreatePartitionsRequest, error_code: in
 
 @register(ApiKey.CREATE_PARTITIONS, _failed)
 def create_partitions(exchange: Exchange, request: CreatePartitionsRequest) -> Reply:
-    named = Counter(t.name for t in request.topics)
-    requested = [t for t in request.topics if named[t.name] == 1]
-    if requested:
+    counts = Counter(t.name for t in request.topics)
+    unique_topics = [t for t in request.topics if counts[t.name] == 1]
+    if unique_topics:
         check_timeout(request.timeout_ms)
     mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     results, room = [], MAX_NEW_PARTITIONS
-    for topic in requested:
+    for topic in unique_topics:
         result, added = _add(exchange, mutations, topic, room, request.validate_only)
         results.append(result)
         room -= added
     results += [
         CreatePartitionsTopicResult(name, int(ErrorCode.INVALID_REQUEST), "Duplicate topic name.")
-        for name, count in named.items()
+        for name, count in counts.items()
         if count > 1
     ]
     return Reply(CreatePartitionsResponse(results=results))
@@ -64,7 +64,7 @@ def _add(
     reaches MAX_NEW_PARTITIONS. validate_only: whether to check the request without adding partitions.
     """
     controller = exchange.node.cluster.controller
-    given = None if request.assignments is None else [a.broker_ids for a in request.assignments]
+    assignments = None if request.assignments is None else [a.broker_ids for a in request.assignments]
     added = 0
 
     def counted(count: int) -> None:
@@ -75,7 +75,7 @@ def _add(
         added = count
 
     try:
-        topic = controller.plan_partitions(request.name, request.count, given, counted)
+        topic = controller.plan_partitions(request.name, request.count, assignments, counted)
         if not validate_only:
             controller.put_topic(topic)
     except KafkaError as error:

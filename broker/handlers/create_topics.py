@@ -49,17 +49,17 @@ def _failed(exchange: Exchange, request: CreateTopicsRequest, error_code: int) -
 
 @register(ApiKey.CREATE_TOPICS, _failed)
 def create_topics(exchange: Exchange, request: CreateTopicsRequest) -> Reply:
-    named = Counter(t.name for t in request.topics)
-    creatable = [t for t in request.topics if named[t.name] == 1]
+    counts = Counter(t.name for t in request.topics)
+    creatable = [t for t in request.topics if counts[t.name] == 1]
     if creatable:
         check_timeout(request.timeout_ms)
     if sum(_partitions(exchange, topic) for topic in creatable) > MAX_PARTITIONS:
         return _too_large(request, TOO_MANY_PARTITIONS)
-    planned, rejected = _planned(exchange, creatable)
-    if sum(1 + len(topic.configs) + len(topic.partitions) for topic in planned.values()) > MAX_RECORDS:
+    topics, errors = _planned(exchange, creatable)
+    if sum(1 + len(topic.configs) + len(topic.partitions) for topic in topics.values()) > MAX_RECORDS:
         return _too_large(request, TOO_MANY_RECORDS)
-    results = [rejected.get(t.name) or _create(exchange, planned[t.name], request.validate_only) for t in creatable]
-    results += [_error(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, n in named.items() if n > 1]
+    results = [errors.get(t.name) or _create(exchange, topics[t.name], request.validate_only) for t in creatable]
+    results += [_error(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, n in counts.items() if n > 1]
     return Reply(CreateTopicsResponse(topics=results))
 
 
@@ -81,14 +81,14 @@ def _planned(
     """Check all topics of the request. Returns (topics to create, error results of the invalid topics), both by topic name."""
     controller = exchange.node.cluster.controller
     mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
-    planned: dict[str, Topic] = {}
-    rejected: dict[str, CreatableTopicResult] = {}
+    planned_topics: dict[str, Topic] = {}
+    errors: dict[str, CreatableTopicResult] = {}
     for topic in topics:
         try:
-            planned[topic.name] = _plan(controller, topic, mutations)
+            planned_topics[topic.name] = _plan(controller, topic, mutations)
         except KafkaError as error:
-            rejected[topic.name] = _error(topic.name, error.error_code, error.message)
-    return planned, rejected
+            errors[topic.name] = _error(topic.name, error.error_code, error.message)
+    return planned_topics, errors
 
 
 def _plan(controller: Controller, requested: CreatableTopic, mutations: MutationCharge) -> Topic:

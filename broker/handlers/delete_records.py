@@ -41,12 +41,12 @@ def _failed(exchange: Exchange, request: DeleteRecordsRequest, error_code: int) 
 @register(ApiKey.DELETE_RECORDS, _failed)
 def delete_records(exchange: Exchange, request: DeleteRecordsRequest) -> Reply | Delayed:
     waiting: Waiting = []
-    named: dict[str, dict[int, DeleteRecordsPartition]] = {}
+    partitions_by_topic: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
-        named.setdefault(topic.name, {}).update((p.partition_index, p) for p in topic.partitions)
+        partitions_by_topic.setdefault(topic.name, {}).update((p.partition_index, p) for p in topic.partitions)
     topics = [
         DeleteRecordsTopicResult(name, [_delete(exchange, name, p, waiting) for p in partitions.values()])
-        for name, partitions in named.items()
+        for name, partitions in partitions_by_topic.items()
         if partitions
     ]
 
@@ -58,13 +58,13 @@ def delete_records(exchange: Exchange, request: DeleteRecordsRequest) -> Reply |
         return Reply(DeleteRecordsResponse(topics=topics))
 
     now_ms = exchange.now_ms
-    all_of_them = AwaitedPartitions([awaited for awaited, _ in waiting])
-    if all_of_them.is_settled(now_ms) or request.timeout_ms <= 0:
-        all_of_them.time_out()
+    all_awaited = AwaitedPartitions([awaited for awaited, _ in waiting])
+    if all_awaited.is_settled(now_ms) or request.timeout_ms <= 0:
+        all_awaited.time_out()
         return build(now_ms)
     deadline_ms = now_ms + request.timeout_ms
     return Delayed().wait(
-        all_of_them.watchers, all_of_them.is_settled, exchange.node.timers, deadline_ms, build, all_of_them.time_out
+        all_awaited.watchers, all_awaited.is_settled, exchange.node.timers, deadline_ms, build, all_awaited.time_out
     )
 
 

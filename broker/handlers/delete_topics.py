@@ -53,10 +53,10 @@ def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
         is_old = exchange.api_version < FIRST_VERSION_WITH_DISABLED_ERROR
         raise KafkaError(ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED)
     topics = _requested_topics(exchange, request)
-    named = Counter(t.name for t in topics if t.name is not None and t.topic_id == NO_TOPIC_ID)
-    identified = Counter(t.topic_id for t in topics if t.name is None and t.topic_id != NO_TOPIC_ID)
-    names = [name for name, times in named.items() if times == 1]
-    ids = [topic_id for topic_id, times in identified.items() if times == 1]
+    name_counts = Counter(t.name for t in topics if t.name is not None and t.topic_id == NO_TOPIC_ID)
+    id_counts = Counter(t.topic_id for t in topics if t.name is None and t.topic_id != NO_TOPIC_ID)
+    names = [name for name, times in name_counts.items() if times == 1]
+    ids = [topic_id for topic_id, times in id_counts.items() if times == 1]
     if names or ids:
         check_timeout(request.timeout_ms)
     mutations, image = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION), exchange.node.image
@@ -65,7 +65,7 @@ def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
         topic = image.topics.get(name)
         if topic is None:
             results.append(_error(name, NO_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED))
-        elif topic.topic_id in identified:
+        elif topic.topic_id in id_counts:
             results.append(_error(name, topic.topic_id, ErrorCode.INVALID_REQUEST, NAMED_BY_ID_TOO))
         else:
             results.append(_delete(exchange, mutations, topic))
@@ -75,8 +75,8 @@ def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
             results.append(_error(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID, NO_SUCH_ID))
         elif topic.name not in names:
             results.append(_delete(exchange, mutations, topic))
-    results += [_repeated(name, NO_TOPIC_ID, "name") for name, times in named.items() if times > 1]
-    results += [_repeated(None, topic_id, "id") for topic_id, times in identified.items() if times > 1]
+    results += [_repeated(name, NO_TOPIC_ID, "name") for name, times in name_counts.items() if times > 1]
+    results += [_repeated(None, topic_id, "id") for topic_id, times in id_counts.items() if times > 1]
     results += [_neither_or_both(t) for t in topics if (t.name is None) == (t.topic_id == NO_TOPIC_ID)]
     return Reply(DeleteTopicsResponse(responses=results))
 

@@ -32,7 +32,7 @@ def _failed(
 def describe_client_quotas(exchange: Exchange, request: DescribeClientQuotasRequest) -> Reply:
     components = [FilterComponent(c.entity_type, c.match_type, c.match) for c in request.components]
     try:
-        described = exchange.node.cluster.quota_store.describe(components, request.strict)
+        quotas_of_entities = exchange.node.cluster.quota_store.describe(components, request.strict)
     except KafkaError as error:
         return _failed(exchange, request, error.error_code, error.message)
     entries = [
@@ -40,6 +40,6 @@ def describe_client_quotas(exchange: Exchange, request: DescribeClientQuotasRequ
             [EntityData(kind, name) for kind, name in entity_order(entity.components())],
             [ValueData(key, float(value)) for key, value in values.items()],
         )
-        for entity, values in described
+        for entity, values in quotas_of_entities
     ]
     return Reply(DescribeClientQuotasResponse(entries=entries))

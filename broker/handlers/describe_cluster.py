@@ -36,14 +36,14 @@ def describe_cluster(exchange: Exchange, request: DescribeClusterRequest) -> Rep
             error, message = ErrorCode.MISMATCHED_ENDPOINT_TYPE, MISMATCH
         return Reply(DescribeClusterResponse(error_code=int(error), error_message=message))
     image, listener = exchange.node.image, exchange.peer.listener_name
-    live = image.alive_on(listener)
-    listed = live
+    live_brokers = image.alive_on(listener)
+    brokers = live_brokers
     if request.include_fenced_brokers:
-        listed = [b for b in image.brokers.values() if b.registered and listener in b.listeners]
+        brokers = [b for b in image.brokers.values() if b.registered and listener in b.listeners]
     response = DescribeClusterResponse(
         cluster_id=image.cluster_id,
-        controller_id=live[0].broker_id if live else -1,
-        brokers=[DescribeClusterBroker(b.broker_id, *b.listeners[listener], b.rack, not b.alive) for b in listed],
+        controller_id=live_brokers[0].broker_id if live_brokers else -1,
+        brokers=[DescribeClusterBroker(b.broker_id, *b.listeners[listener], b.rack, not b.alive) for b in brokers],
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS

@@ -91,15 +91,15 @@ def _resource(
     result = DescribeConfigsResult(0, "", resource.resource_type, resource.resource_name)
     try:
         if resource.resource_type == TOPIC:
-            described = _topic(exchange, resource.resource_name)
+            descriptions = _topic(exchange, resource.resource_name)
         elif resource.resource_type == BROKER:
-            described = _broker(exchange, resource.resource_name)
+            descriptions = _broker(exchange, resource.resource_name)
         elif resource.resource_type == BROKER_LOGGER:
-            described = _loggers(exchange, resource.resource_name)
+            descriptions = _loggers(exchange, resource.resource_name)
         elif resource.resource_type == GROUP:
-            described = _group(exchange, resource.resource_name)
+            descriptions = _group(exchange, resource.resource_name)
         else:
-            described = _subscription(exchange, resource.resource_name)
+            descriptions = _subscription(exchange, resource.resource_name)
     except KafkaError as error:
         result.error_code, result.error_message = error.error_code, error.message
         return result
@@ -109,7 +109,7 @@ def _resource(
     marks_default = exchange.api_version == 0 and marks_defaults(exchange.node.cluster.release_name)
     result.configs = [
         _config(d, resource.resource_type, request.include_synonyms, marks_default)
-        for d in described
+        for d in descriptions
         if not names or d.name in names
     ]
     return result
@@ -138,15 +138,15 @@ def _in_use(node: Node) -> dict[str, str]:
 
     A Kafka broker is always started with these settings, so DescribeConfigs reports these values as if they had been given at start.
     """
-    given = node.config.cluster.static_texts(node.broker_id)
+    static_texts = node.config.cluster.static_texts(node.broker_id)
     texts: dict[str, str] = {}
-    if given.keys().isdisjoint(_LISTENERS):
+    if static_texts.keys().isdisjoint(_LISTENERS):
         endpoints = [
             f"{name}://{address_text(host, port)}"
             for name, (host, port) in node.image.brokers[node.broker_id].listeners.items()
         ]
         texts |= dict.fromkeys(_LISTENERS, ",".join(endpoints))
-    if given.keys().isdisjoint(_LOG_DIRECTORIES):
+    if static_texts.keys().isdisjoint(_LOG_DIRECTORIES):
         texts[_LOG_DIRECTORIES[0]] = node.log_dir
     return texts
 

@@ -31,8 +31,8 @@ def _failed(exchange: Exchange, request: DescribeGroupsRequest, error_code: int)
 
 @register(ApiKey.DESCRIBE_GROUPS, _failed)
 def describe_groups(exchange: Exchange, request: DescribeGroupsRequest) -> Reply:
-    described = [_describe(exchange, group_id, request.include_authorized_operations) for group_id in request.groups]
-    return Reply(DescribeGroupsResponse(groups=described))
+    groups = [_describe(exchange, group_id, request.include_authorized_operations) for group_id in request.groups]
+    return Reply(DescribeGroupsResponse(groups=groups))
 
 
 def _describe(exchange: Exchange, group_id: str, with_operations: bool) -> DescribedGroup:
@@ -40,17 +40,17 @@ def _describe(exchange: Exchange, group_id: str, with_operations: bool) -> Descr
     error = node.refuses_group(group_id)
     if error:
         return DescribedGroup(int(error), group_id=group_id)
-    described = node.groups.describe(group_id)
-    if exchange.api_version >= FIRST_VERSION_WITH_MESSAGES and described.state == UNKNOWN_GROUP:
+    view = node.groups.describe(group_id)
+    if exchange.api_version >= FIRST_VERSION_WITH_MESSAGES and view.state == UNKNOWN_GROUP:
         kind = "not found" if node.groups.groups.visible.get(group_id) is None else "is not a classic group"
-        return DescribedGroup(int(ErrorCode.GROUP_ID_NOT_FOUND), f"Group {group_id} {kind}.", group_id, described.state)
-    members = [DescribedGroupMember(*member) for member in described.members]
+        return DescribedGroup(int(ErrorCode.GROUP_ID_NOT_FOUND), f"Group {group_id} {kind}.", group_id, view.state)
+    members = [DescribedGroupMember(*member) for member in view.members]
     group = DescribedGroup(
-        error_code=int(described.error_code),
+        error_code=int(view.error_code),
         group_id=group_id,
-        group_state=described.state,
-        protocol_type=described.protocol_type,
-        protocol_data=described.protocol_name,
+        group_state=view.state,
+        protocol_type=view.protocol_type,
+        protocol_data=view.protocol_name,
         members=members,
     )
     if with_operations:

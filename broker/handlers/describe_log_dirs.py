@@ -41,11 +41,11 @@ def describe_log_dirs(exchange: Exchange, request: DescribeLogDirsRequest) -> Re
 
 
 def _requested_partitions(node: Node, request: DescribeLogDirsRequest) -> Iterable[Partition]:
-    held = node.replicas.partitions
+    replicas = node.replicas.partitions
     if request.topics is None:
-        return held.values()
+        return replicas.values()
     names = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
-    return [held[name] for name in names if name in held]
+    return [replicas[name] for name in names if name in replicas]
 
 
 def _described(partition: Partition) -> DescribeLogDirsPartition:

@@ -36,9 +36,9 @@ def _failed(exchange: Exchange, request: DescribeQuorumRequest, error_code: int)
 
 @register(ApiKey.DESCRIBE_QUORUM, _failed)
 def describe_quorum(exchange: Exchange, request: DescribeQuorumRequest) -> Reply:
-    requested = [(t.topic_name, [p.partition_index for p in t.partitions]) for t in request.topics]
-    if requested != [(CLUSTER_METADATA_TOPIC, [0])]:
-        return Reply(DescribeQuorumResponse(topics=[_unknown(name, indexes) for name, indexes in requested]))
+    requested_topics = [(t.topic_name, [p.partition_index for p in t.partitions]) for t in request.topics]
+    if requested_topics != [(CLUSTER_METADATA_TOPIC, [0])]:
+        return Reply(DescribeQuorumResponse(topics=[_unknown(name, indexes) for name, indexes in requested_topics]))
     image, now_ms = exchange.node.image, exchange.now_ms
     controller, end = own_voter(exchange.node), image.offset + 1
     controller_id = controller.voter_id

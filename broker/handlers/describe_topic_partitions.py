@@ -38,21 +38,21 @@ def _failed(exchange: Exchange, request: DescribeTopicPartitionsRequest, error_c
 
 @register(ApiKey.DESCRIBE_TOPIC_PARTITIONS, _failed)
 def describe_topic_partitions(exchange: Exchange, request: DescribeTopicPartitionsRequest) -> Reply:
-    named, cursor = {t.name for t in request.topics}, request.cursor
-    if cursor is not None and (cursor.partition_index < 0 or (named and cursor.topic_name not in named)):
+    topic_names, cursor = {t.name for t in request.topics}, request.cursor
+    if cursor is not None and (cursor.partition_index < 0 or (topic_names and cursor.topic_name not in topic_names)):
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
-    if "" in named and cursor is None:
+    if "" in topic_names and cursor is None:
         # Kafka treats an empty name as the topic of the cursor, and fails because the request has none.
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     image = exchange.node.image
-    names = sorted(named or image.topics, key=_java_order)
+    names = sorted(topic_names or image.topics, key=_java_order)
     if cursor is not None:
         first = _java_order(cursor.topic_name)
         names = [name for name in names if _java_order(name) >= first]
     response = DescribeTopicPartitionsResponse()
-    left = max(1, min(exchange.node.config["max.request.partition.size.limit"], request.response_partition_limit))
+    room = max(1, min(exchange.node.config["max.request.partition.size.limit"], request.response_partition_limit))
     for name in names:
-        if not left:
+        if not room:
             response.next_cursor = DescribeTopicPartitionsResponseCursor(name, 0)
             break
         topic = image.topics.get(name)
@@ -60,9 +60,9 @@ def describe_topic_partitions(exchange: Exchange, request: DescribeTopicPartitio
             response.topics.append(_missing(name))
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
-        states = topic.partitions[start : start + left]
+        states = topic.partitions[start : start + room]
         response.topics.append(_described(exchange, topic, states))
-        left -= len(states)
+        room -= len(states)
         if start + len(states) < len(topic.partitions):
             response.next_cursor = DescribeTopicPartitionsResponseCursor(name, start + len(states))
             break

@@ -30,10 +30,10 @@ def _failed(exchange: Exchange, request: DescribeUserScramCredentialsRequest, er
 @register(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, _failed)
 def describe_user_scram_credentials(exchange: Exchange, request: DescribeUserScramCredentialsRequest) -> Reply:
     credentials = exchange.node.image.scram
-    named = Counter(user.name for user in request.users or ())
-    if not named:
-        named = Counter(sorted({user for user, _ in credentials}))
-    results = [_result(credentials, name, times) for name, times in named.items()]
+    user_counts = Counter(user.name for user in request.users or ())
+    if not user_counts:
+        user_counts = Counter(sorted({user for user, _ in credentials}))
+    results = [_result(credentials, name, times) for name, times in user_counts.items()]
     return Reply(DescribeUserScramCredentialsResponse(results=results))
 
 

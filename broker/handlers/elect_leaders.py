@@ -43,12 +43,12 @@ def elect_leaders(exchange: Exchange, request: ElectLeadersRequest) -> Reply:
         message = f"Unknown election type {request.election_type}"
         return _rejected(exchange, request, ErrorCode.INVALID_REQUEST, message)
     controller = exchange.node.cluster.controller
-    listed = request.topic_partitions is not None
-    requested = request.topic_partitions if request.topic_partitions is not None else _everything(controller)
+    names_partitions = request.topic_partitions is not None
+    requested_topics = request.topic_partitions if request.topic_partitions is not None else _everything(controller)
     response = ElectLeadersResponse()
-    for topic in requested:
+    for topic in requested_topics:
         results = [_elect(controller, topic.topic, index, request.election_type) for index in topic.partitions]
-        reported = [r for r in results if listed or r.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+        reported = [r for r in results if names_partitions or r.error_code != ErrorCode.ELECTION_NOT_NEEDED]
         response.replica_election_results.append(ReplicaElectionResult(topic.topic, reported))
     return Reply(response)
 

@@ -174,8 +174,8 @@ def _resolve(
     partitions of its fetch session or, without a session, of the request.
     """
     image = exchange.node.image
-    good: list[tuple[Key, PartitionFetch]] = []
-    bad: list[tuple[Key, PartitionFetch]] = []
+    valid_fetches: list[tuple[Key, PartitionFetch]] = []
+    invalid_fetches: list[tuple[Key, PartitionFetch]] = []
     for key, limits in session.partitions():
         topic = image.topic_by_id(key[0]) if by_id else image.topics.get(key[0])
         error = 0
@@ -188,10 +188,10 @@ def _resolve(
         name = "" if topic is None else topic.name
         if name and by_id:
             session.names[key[0]] = name
-        (bad if error else good).append((key, PartitionFetch(name, key[1], *limits, error)))
+        (invalid_fetches if error else valid_fetches).append((key, PartitionFetch(name, key[1], *limits, error)))
     if not from_follower:
-        bad.sort(key=lambda item: item[1].error != ErrorCode.UNKNOWN_TOPIC_ID)
-    ordered = good + bad
+        invalid_fetches.sort(key=lambda item: item[1].error != ErrorCode.UNKNOWN_TOPIC_ID)
+    ordered = valid_fetches + invalid_fetches
     return [key for key, _ in ordered], [item for _, item in ordered]
 
 
@@ -334,11 +334,11 @@ def _name_leaders(exchange: Exchange, message: FetchResponse, *, with_endpoints:
     image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in message.responses:
-        known = image.topic_by_id(topic.topic_id)
+        topic_in_image = image.topic_by_id(topic.topic_id)
         for data in topic.partitions:
-            if data.error_code not in MOVED or known is None:
+            if data.error_code not in MOVED or topic_in_image is None:
                 continue
-            leader, epoch = image.leader_of(known.name, data.partition_index)
+            leader, epoch = image.leader_of(topic_in_image.name, data.partition_index)
             data.current_leader = LeaderIdAndEpoch(leader, epoch)
             endpoint = image.endpoint(leader, listener) if with_endpoints else None
             if endpoint is not None:

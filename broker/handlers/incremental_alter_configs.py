@@ -84,7 +84,7 @@ def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: boo
         change_levels(exchange.node.broker_id, altered.resource_name, operations, validate_only)
         return
     if not fails or not is_forwarded(exchange.node, altered.resource_type):
-        changed = resource(exchange.node, altered.resource_type, altered.resource_name)
-        change(changed, operations, exchange.node.cluster.strict_kip, validate_only or fails)
+        config_resource = resource(exchange.node, altered.resource_type, altered.resource_name)
+        change(config_resource, operations, exchange.node.cluster.strict_kip, validate_only or fails)
     if fails:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -25,5 +25,5 @@ def list_groups(exchange: Exchange, request: ListGroupsRequest) -> Reply:
     if error and node.groups.is_new_coordinator:
         return _failed(exchange, request, error)
     # The old coordinator of Kafka 3.9 lists what is loaded together with the error (GC-57).
-    listed = [ListedGroup(*group) for group in node.groups.list_groups(request.states_filter, request.types_filter)]
-    return Reply(ListGroupsResponse(error_code=int(error), groups=listed))
+    groups = [ListedGroup(*group) for group in node.groups.list_groups(request.states_filter, request.types_filter)]
+    return Reply(ListGroupsResponse(error_code=int(error), groups=groups))

@@ -185,8 +185,8 @@ def _not_available(exchange: Exchange) -> int:
 
     It is OFFSET_NOT_AVAILABLE, or LEADER_NOT_AVAILABLE in request versions without that error.
     """
-    known = exchange.api_version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE
-    return ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE
+    is_supported = exchange.api_version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE
+    return ErrorCode.OFFSET_NOT_AVAILABLE if is_supported else ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def _error(requested: ListOffsetsPartition, error_code: int) -> ListOffsetsPartitionResponse:

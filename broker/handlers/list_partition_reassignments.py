@@ -27,10 +27,10 @@ def _failed(exchange: Exchange, request: ListPartitionReassignmentsRequest, erro
 def list_partition_reassignments(exchange: Exchange, request: ListPartitionReassignmentsRequest) -> Reply:
     image = exchange.node.image
     if request.topics is None:
-        requested = [(name, [p.index for p in topic.partitions]) for name, topic in image.topics.items()]
+        topics = [(name, [p.index for p in topic.partitions]) for name, topic in image.topics.items()]
     else:
-        requested = [(topic.name, topic.partition_indexes) for topic in request.topics]
-    ongoing = [OngoingTopicReassignment(name, _ongoing(image, name, indexes)) for name, indexes in requested]
+        topics = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    ongoing = [OngoingTopicReassignment(name, _ongoing(image, name, indexes)) for name, indexes in topics]
     return Reply(ListPartitionReassignmentsResponse(error_message=None, topics=[t for t in ongoing if t.partitions]))
 
 

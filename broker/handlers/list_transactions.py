@@ -52,14 +52,14 @@ def list_transactions(exchange: Exchange, request: ListTransactionsRequest) -> R
         except ExpressionError:
             return _failed(exchange, request, ErrorCode.INVALID_REGULAR_EXPRESSION)
     unknown = _unknown_states(request)
-    listed = [
+    listed_transactions = [
         TransactionState(t.transactional_id, t.data.producer_id, t.data.state.label)
         for t in store
         if _is_listed(t, request, pattern, exchange.now_ms)
     ]
     if unknown and not STATES.intersection(request.state_filters):
-        listed = []
-    return Reply(ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=listed))
+        listed_transactions = []
+    return Reply(ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=listed_transactions))
 
 
 def _unknown_states(request: ListTransactionsRequest) -> list[str]:

@@ -45,13 +45,13 @@ def metadata(exchange: Exchange, request: MetadataRequest) -> Reply:
     version = exchange.api_version
     if _is_invalid(request, version):
         # Kafka 3.9 fails for a topic without name and id.
-        odd = ErrorCode.INVALID_REQUEST if version < FIRST_VERSION_BY_ID else ErrorCode.UNKNOWN_SERVER_ERROR
-        return _failed(exchange, request, odd)
-    live = image.alive_on(exchange.peer.listener_name)
+        error_code = ErrorCode.INVALID_REQUEST if version < FIRST_VERSION_BY_ID else ErrorCode.UNKNOWN_SERVER_ERROR
+        return _failed(exchange, request, error_code)
+    live_brokers = image.alive_on(exchange.peer.listener_name)
     response = MetadataResponse(
-        brokers=[_broker(b, exchange.peer.listener_name) for b in live],
+        brokers=[_broker(b, exchange.peer.listener_name) for b in live_brokers],
         cluster_id=image.cluster_id,
-        controller_id=live[0].broker_id if live else -1,
+        controller_id=live_brokers[0].broker_id if live_brokers else -1,
         topics=_topics(exchange, request, image),
     )
     if request.include_cluster_authorized_operations:
@@ -171,8 +171,8 @@ def _partition(version: int, image: Image, reachable: set[int], state: Partition
     if leader < 0 or not image.is_alive(leader):
         error, leader = ErrorCode.LEADER_NOT_AVAILABLE, -1
     elif leader not in reachable:
-        known = version >= FIRST_VERSION_WITH_LISTENER_ERROR
-        error, leader = ErrorCode.LISTENER_NOT_FOUND if known else ErrorCode.LEADER_NOT_AVAILABLE, -1
+        is_supported = version >= FIRST_VERSION_WITH_LISTENER_ERROR
+        error, leader = ErrorCode.LISTENER_NOT_FOUND if is_supported else ErrorCode.LEADER_NOT_AVAILABLE, -1
     replicas, isr = list(state.replicas), list(state.isr)
     offline = [r for r in replicas if r not in reachable]
     if version == 0 and offline:

@@ -41,7 +41,7 @@ def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply | D
     if exchange.api_version >= FIRST_VERSION_BY_ID:
         for topic in request.topics:
             topic.name = node.image.topic_names.get(topic.topic_id, "")
-    known = node.groups.commits.to_store(
+    offsets = node.groups.commits.to_store(
         [
             ((topic.name, p.partition_index), _committed(request, topic.topic_id, p, exchange.now_ms))
             for topic in request.topics
@@ -50,22 +50,22 @@ def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply | D
         ],
         checks_each=node.groups.is_new_coordinator,
     )
-    if known and exchange.api_version < FIRST_VERSION_IN_KAFKA:
+    if offsets and exchange.api_version < FIRST_VERSION_IN_KAFKA:
         return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
-    error = node.refuses_group(request.group_id) if known else 0
-    if error or not known:
-        return _response(exchange, request, dict.fromkeys(known, error))
+    error = node.refuses_group(request.group_id) if offsets else 0
+    if error or not offsets:
+        return _response(exchange, request, dict.fromkeys(offsets, error))
     delayed = Delayed()
 
     def reply(results: dict[PartitionKey, int], at_ms: int) -> None:
-        delayed.complete(lambda: _checked(exchange, request, results, known), at_ms)
+        delayed.complete(lambda: _checked(exchange, request, results, offsets), at_ms)
 
     node.groups.commits.commit(
         request.group_id,
         request.generation_id_or_member_epoch,
         request.member_id,
         request.group_instance_id,
-        known,
+        offsets,
         exchange.now_ms,
         reply,
         has_member_epoch=exchange.api_version >= FIRST_VERSION_WITH_MEMBER_EPOCH,
@@ -118,12 +118,12 @@ def _response(
     repeats = exchange.node.groups.is_new_coordinator
     if exchange.api_version >= FIRST_VERSION_BY_ID:
         return Reply(OffsetCommitResponse(topics=_topics_by_id(request, results, error_code, repeats=repeats)))
-    otherwise = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error_code is None else error_code
+    default_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error_code is None else error_code
     missing = exchange.node.image.missing(topic.name for topic in request.topics)
-    named = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    indexes_by_name = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
     topics = [
         OffsetCommitResponseTopic(name, partitions=_partitions(errors))
-        for name, errors in errors_by_topic(named, results, lambda _: otherwise, missing, repeats=repeats)
+        for name, errors in errors_by_topic(indexes_by_name, results, lambda _: default_error, missing, repeats=repeats)
     ]
     return Reply(OffsetCommitResponse(topics=topics))
 
@@ -139,12 +139,12 @@ def _topics_by_id(
             return error_code
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if names[topic_id] else ErrorCode.UNKNOWN_TOPIC_ID
 
-    identified = [(topic.topic_id, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    indexes_by_id = [(topic.topic_id, [p.partition_index for p in topic.partitions]) for topic in request.topics]
     unknown = {topic_id for topic_id, name in names.items() if not name}
     by_id = {(ids[name], index): error for (name, index), error in results.items()}
     return [
         OffsetCommitResponseTopic(topic_id=topic_id, partitions=_partitions(errors))
-        for topic_id, errors in errors_by_topic(identified, by_id, otherwise, unknown, repeats=repeats)
+        for topic_id, errors in errors_by_topic(indexes_by_id, by_id, otherwise, unknown, repeats=repeats)
     ]
 
 

@@ -34,13 +34,13 @@ def offset_delete(exchange: Exchange, request: OffsetDeleteRequest) -> Reply | D
     error = node.refuses_group(request.group_id)
     if error:
         return _failed(exchange, request, error)
-    known = [key for key in keys if node.image.partition(*key) is not None]
+    existing_keys = [key for key in keys if node.image.partition(*key) is not None]
     delayed = Delayed()
 
     def reply(results: dict[tuple[str, int], int] | int, at_ms: int) -> None:
         delayed.complete(lambda: _response(exchange, request, results), at_ms)
 
-    node.groups.commits.delete(request.group_id, known, exchange.now_ms, reply)
+    node.groups.commits.delete(request.group_id, existing_keys, exchange.now_ms, reply)
     return delayed
 
 
@@ -52,11 +52,11 @@ def _response(exchange: Exchange, request: OffsetDeleteRequest, results: dict[tu
     if isinstance(results, int):
         return _failed(exchange, request, results)
     missing = exchange.node.image.missing(topic.name for topic in request.topics)
-    requested = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    requested_topics = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
     topics = [
         OffsetDeleteResponseTopic(name, [OffsetDeleteResponsePartition(index, error) for index, error in errors])
         for name, errors in errors_by_topic(
-            requested, results, _unknown, missing, repeats=exchange.node.groups.is_new_coordinator
+            requested_topics, results, _unknown, missing, repeats=exchange.node.groups.is_new_coordinator
         )
     ]
     if not exchange.node.groups.is_new_coordinator:

@@ -92,21 +92,21 @@ def offset_fetch(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Del
 
 def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Delayed:
     """Look up the committed offsets now, and respond when all earlier changes of the groups are replicated, as Kafka 4 does (GO-29)."""
-    fetched = _fetch_all(exchange, request)
-    waiting = [index for index, offsets in enumerate(fetched) if not offsets.error_code]
-    if not waiting:
-        return _response(exchange, request, fetched)
+    offsets_of_groups = _fetch_all(exchange, request)
+    waiting_indexes = [index for index, offsets in enumerate(offsets_of_groups) if not offsets.error_code]
+    if not waiting_indexes:
+        return _response(exchange, request, offsets_of_groups)
     names = [group.group_id for group in request.groups] or [request.group_id]
     delayed = Delayed()
 
     def done(index: int, error_code: int, at_ms: int) -> None:
-        waiting.remove(index)
+        waiting_indexes.remove(index)
         if error_code:
-            fetched[index] = _GroupOffsets((), error_code)
-        if not waiting:
-            delayed.complete(lambda: _response(exchange, request, fetched), at_ms)
+            offsets_of_groups[index] = _GroupOffsets((), error_code)
+        if not waiting_indexes:
+            delayed.complete(lambda: _response(exchange, request, offsets_of_groups), at_ms)
 
-    for index in [*waiting]:
+    for index in [*waiting_indexes]:
         exchange.node.groups.commits.await_stable(names[index], exchange.now_ms, partial(done, index))
     return delayed
 
@@ -139,12 +139,12 @@ def _fetch(
     unstable = commits.unstable(group_id) if require_stable else ()
     keys = None if topics is None else [(topic.name, index) for topic in topics for index in topic.partition_indexes]
     names_ids = exchange.api_version >= FIRST_VERSION_BY_ID
-    identified = cast("Sequence[OffsetFetchRequestTopics] | None", topics) if names_ids else None
-    topic_ids = {topic.name: topic.topic_id for topic in identified or ()}
+    topics_with_ids = cast("Sequence[OffsetFetchRequestTopics] | None", topics) if names_ids else None
+    topic_ids = {topic.name: topic.topic_id for topic in topics_with_ids or ()}
     committed = commits.fetch(group_id, keys, topic_ids, require_stable=require_stable)
     results = {key: _fetched(offset, key in unstable) for key, offset in committed.items()}
     if names_ids:
-        return _GroupOffsets(_by_id(node.image, identified, results))
+        return _GroupOffsets(_by_id(node.image, topics_with_ids, results))
     if topics is not None and node.groups.is_new_coordinator:
         return _GroupOffsets([_of_topic(topic, results) for topic in topics])
     if node.groups.is_new_coordinator:
@@ -160,8 +160,8 @@ def _of_topic(topic: _RequestedTopic, results: Mapping[PartitionKey, _Fetched]) 
 def _by_name(results: Mapping[PartitionKey, _Fetched]) -> list[_TopicOffsets]:
     """Group the results by topic, in the order in which the topics first appear."""
     topics: dict[str, list[tuple[int, _Fetched]]] = {}
-    for (name, index), fetched in results.items():
-        topics.setdefault(name, []).append((index, fetched))
+    for (name, index), fields in results.items():
+        topics.setdefault(name, []).append((index, fields))
     return [_TopicOffsets(name, partitions) for name, partitions in topics.items()]
 
 
@@ -203,15 +203,15 @@ def _response(exchange: Exchange, request: OffsetFetchRequest, fetched: Sequence
     if offsets.error_code and exchange.api_version < FIRST_VERSION_WITH_GROUP_ERROR:
         if exchange.api_version >= FIRST_VERSION_IN_KAFKA and not exchange.node.groups.is_release_4:
             return Reply(OffsetFetchResponse())  # the response of version 1 is empty (GO-32)
-        failed = _Fetched(error_code=offsets.error_code)
-        return Reply(OffsetFetchResponse(topics=_topics(_all_failed(exchange, request, failed))))
+        failed_offset = _Fetched(error_code=offsets.error_code)
+        return Reply(OffsetFetchResponse(topics=_topics(_all_failed(exchange, request, failed_offset))))
     return Reply(OffsetFetchResponse(topics=_topics(offsets.topics), error_code=offsets.error_code))
 
 
 def _topics(topics: Iterable[_TopicOffsets]) -> list[OffsetFetchResponseTopic]:
     return [
         OffsetFetchResponseTopic(
-            topic.name, [OffsetFetchResponsePartition(index, *fetched) for index, fetched in topic.partitions]
+            topic.name, [OffsetFetchResponsePartition(index, *fields) for index, fields in topic.partitions]
         )
         for topic in topics
     ]
@@ -222,7 +222,7 @@ def _topics_of_group(topics: Iterable[_TopicOffsets]) -> list[OffsetFetchRespons
         OffsetFetchResponseTopics(
             topic.name,
             topic.topic_id,
-            [OffsetFetchResponsePartitions(index, *fetched) for index, fetched in topic.partitions],
+            [OffsetFetchResponsePartitions(index, *fields) for index, fields in topic.partitions],
         )
         for topic in topics
     ]

@@ -79,8 +79,8 @@ def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, messag
 
 @register(ApiKey.PRODUCE, _failed)
 def produce(exchange: Exchange, request: ProduceRequest) -> Outcome | Delayed:
-    if (refused := _refused_whole(request)) is not None:
-        return _failed(exchange, request, refused.error_code, refused.message)
+    if (refusal := _refused_whole(request)) is not None:
+        return _failed(exchange, request, refusal.error_code, refusal.message)
     topics = request.topic_data
     if exchange.api_version >= FIRST_VERSION_BY_ID:
         topics = _with_names(exchange.node.image, topics)
@@ -156,30 +156,30 @@ def _append_all(
     verification, otherwise None.
     """
     response = ProduceResponse()
-    awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
+    awaited_appends: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     for topic in topics:
         partition_responses = []
         for data in topic.partition_data:
-            partition_response, waiting = _append(exchange, topic.name, data, request, verification, now_ms)
+            partition_response, awaited_append = _append(exchange, topic.name, data, request, verification, now_ms)
             partition_responses.append(partition_response)
-            if waiting is not None:
-                awaited.append((waiting, partition_response))
+            if awaited_append is not None:
+                awaited_appends.append((awaited_append, partition_response))
         response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, partition_responses))
     if request.acks == 0:
-        failed = any(p.error_code for t in response.responses for p in t.partition_responses)
-        return NoReply(close=failed)
-    if awaited:
-        return _wait(exchange, response, awaited, now_ms + max(0, request.timeout_ms), delayed or Delayed())
+        has_error = any(p.error_code for t in response.responses for p in t.partition_responses)
+        return NoReply(close=has_error)
+    if awaited_appends:
+        return _wait(exchange, response, awaited_appends, now_ms + max(0, request.timeout_ms), delayed or Delayed())
     return _reply(exchange, response)
 
 
 def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
     """Return the topics and partitions of a request without repetitions. If a partition is repeated, only its last entry is kept."""
-    named: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
+    partitions_of_topics: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
     for topic in topics:
-        partitions = named.setdefault((topic.name, topic.topic_id), {})
+        partitions = partitions_of_topics.setdefault((topic.name, topic.topic_id), {})
         partitions.update((data.index, data) for data in topic.partition_data)
-    return [TopicProduceData(*key, list(partitions.values())) for key, partitions in named.items()]
+    return [TopicProduceData(*key, list(partitions.values())) for key, partitions in partitions_of_topics.items()]
 
 
 def _with_names(image: Image, topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
@@ -226,12 +226,12 @@ def _append(
     node = exchange.node
     key = topic, data.index
     partition = node.replicas.partitions.get(key)
-    old = exchange.api_version < FIRST_VERSION_WITH_ONE_BATCH
+    is_old_version = exchange.api_version < FIRST_VERSION_WITH_ONE_BATCH
     try:
         if partition is None and node.image.partition(topic, data.index) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic else _unknown_topic(exchange.api_version))
         records: Any = data.records if data.records is not None else b""
-        produced = memoryview(records) if old else only_batch(records, exchange.api_version)
+        produced_bytes = memoryview(records) if is_old_version else only_batch(records, exchange.api_version)
         if coordinator_error := verification.errors.get(key, 0):
             error_code = error_for(exchange.api_key, exchange.api_version, coordinator_error)
             message = UNVERIFIED_MESSAGES.get(error_code)
@@ -240,12 +240,12 @@ def _append(
         _check_request(exchange, topic, request)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        validate: Validation = judge_any if old else judge
+        validate: Validation = judge_any if is_old_version else judge
         if verification.ended and key in verification.ended:
             validate = _reject_ended
-        appended = node.replicas.append(
+        append_result = node.replicas.append(
             partition,
-            produced,
+            produced_bytes,
             now_ms,
             acks_all=request.acks == ALL_IN_SYNC,
             validate=validate,
@@ -257,19 +257,19 @@ def _append(
     except StorageError as error:
         node.complain("records cannot be stored", error, now_ms)
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
-    if appended.is_new and node.events.records_appended is not None:
-        node.events.records_appended(exchange, topic, data.index, appended.end_offset)
+    if append_result.is_new and node.events.records_appended is not None:
+        node.events.records_appended(exchange, topic, data.index, append_result.end_offset)
     partition_response = PartitionProduceResponse(
         data.index,
         0,
-        appended.base_offset,
-        appended.log_append_time_ms,
-        appended.log_start_offset,
+        append_result.base_offset,
+        append_result.log_append_time_ms,
+        append_result.log_start_offset,
         [],
         None,
         NO_LEADER_KNOWN,
     )
-    return partition_response, appended.awaited
+    return partition_response, append_result.awaited
 
 
 def _reject_ended(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
@@ -343,13 +343,13 @@ def _wait(
         return delayed  # the connection closed while the transaction was verified
 
     def build(_now_ms: int) -> Reply:
-        for waiting, partition_response in awaited:
-            partition_response.error_code = waiting.error_code
+        for awaited_append, partition_response in awaited:
+            partition_response.error_code = awaited_append.error_code
         return _reply(exchange, response)
 
-    all_of_them = AwaitedPartitions([waiting for waiting, _ in awaited])
+    all_awaited = AwaitedPartitions([awaited_append for awaited_append, _ in awaited])
     return delayed.wait(
-        all_of_them.watchers, all_of_them.is_settled, exchange.node.timers, deadline_ms, build, all_of_them.time_out
+        all_awaited.watchers, all_awaited.is_settled, exchange.node.timers, deadline_ms, build, all_awaited.time_out
     )
 
 

@@ -25,7 +25,7 @@ def _failed(exchange: Exchange, request: PushTelemetryRequest, error_code: int) 
 @register(ApiKey.PUSH_TELEMETRY, _failed)
 def push_telemetry(exchange: Exchange, request: PushTelemetryRequest) -> Reply:
     node = exchange.node
-    pushed = PushRequest(
+    push_request = PushRequest(
         request.client_instance_id,
         request.subscription_id,
         request.terminating,
@@ -33,7 +33,7 @@ def push_telemetry(exchange: Exchange, request: PushTelemetryRequest) -> Reply:
         bytes(request.metrics),
     )
     try:
-        push = node.telemetry.push(pushed, attributes_of(exchange), exchange.peer.connection_id, exchange.now_ms)
+        push = node.telemetry.push(push_request, attributes_of(exchange), exchange.peer.connection_id, exchange.now_ms)
     except KafkaError as error:
         return _failed(exchange, request, error.error_code)
     if push is not None and node.events.telemetry_pushed is not None and receives_telemetry(node):

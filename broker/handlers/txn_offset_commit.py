@@ -63,9 +63,9 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
         delayed.complete(lambda: _checked(exchange, request, results, offsets), at_ms)
 
     def verified(verification: Verification, at_ms: int) -> None:
-        moved = node.refuses_group(request.group_id)
-        if moved:
-            reply(dict.fromkeys(offsets, moved), at_ms)
+        group_error = node.refuses_group(request.group_id)
+        if group_error:
+            reply(dict.fromkeys(offsets, group_error), at_ms)
         elif error := verification.errors[key]:
             refusal = error_for(exchange.api_key, exchange.api_version, error)
             reply(dict.fromkeys(offsets, refusal), at_ms)

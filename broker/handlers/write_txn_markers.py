@@ -40,20 +40,20 @@ def _failed(exchange: Exchange, request: WriteTxnMarkersRequest, error_code: int
 @register(ApiKey.WRITE_TXN_MARKERS, _failed)
 def write_txn_markers(exchange: Exchange, request: WriteTxnMarkersRequest) -> Reply | Delayed:
     keys = _keys(request)
-    left = {(place, key) for place, partitions in enumerate(keys) for key in partitions}
+    unwritten = {(place, key) for place, partitions in enumerate(keys) for key in partitions}
     results: Results = [{} for _ in keys]
     completed: list[int] = []  # the places of markers whose partitions all have results
     delayed = Delayed()
 
     def written(place: int, key: PartitionKey, error_code: int, at_ms: int) -> None:
         results[place][key] = int(error_code)
-        left.discard((place, key))
+        unwritten.discard((place, key))
         if len(results[place]) == len(keys[place]):
             completed.append(place)
-        if not left:
+        if not unwritten:
             delayed.complete(lambda: _response(request, results, completed), at_ms)
 
-    if not left:
+    if not unwritten:
         return _response(request, results, completed)
     node = exchange.node
     markers = node.transactions.markers
@@ -62,7 +62,7 @@ def write_txn_markers(exchange: Exchange, request: WriteTxnMarkersRequest) -> Re
         if is_invalid and any(node.replicas.find(*key) is not None for key in partitions):
             # Kafka cannot build this marker, and has already written those before it (TX-48)
             return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
-        ended = TransactionMarker(
+        transaction_marker = TransactionMarker(
             marker.producer_id,
             marker.producer_epoch,
             marker.transaction_result,
@@ -70,7 +70,7 @@ def write_txn_markers(exchange: Exchange, request: WriteTxnMarkersRequest) -> Re
             marker.transaction_version,
         )
         for key in partitions:
-            markers.write(ended, key, exchange.now_ms, partial(written, place, key))
+            markers.write(transaction_marker, key, exchange.now_ms, partial(written, place, key))
     return delayed
 
 
@@ -102,6 +102,6 @@ def _listed(by_producer: dict[int, dict[PartitionKey, int]]) -> Reply:
         topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
         for (name, index), error_code in errors.items():
             topics.setdefault(name, []).append(WritableTxnMarkerPartitionResult(index, error_code))
-        named = [WritableTxnMarkerTopicResult(name, partitions) for name, partitions in topics.items()]
-        markers.append(WritableTxnMarkerResult(producer_id, named))
+        topic_results = [WritableTxnMarkerTopicResult(name, partitions) for name, partitions in topics.items()]
+        markers.append(WritableTxnMarkerResult(producer_id, topic_results))
     return Reply(WriteTxnMarkersResponse(markers), Charge.EXEMPT)
