@@ -69,7 +69,7 @@ class CleanedTransactions:
             transaction = self._to_come.popleft()
             self._aborted[transaction.producer_id] = transaction
             self._with_batch.discard(transaction.producer_id)
-        for transaction in [ended for ended in self._aborted.values() if ended.last_offset < offset]:
+        for transaction in [aborted for aborted in self._aborted.values() if aborted.last_offset < offset]:
             # Its marker is gone: what the producer wrote afterwards belongs to another transaction.
             del self._aborted[transaction.producer_id]
             self._with_batch.discard(transaction.producer_id)

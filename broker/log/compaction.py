@@ -88,16 +88,16 @@ def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable
     A segment must wait if it is the active segment, if it ends above the last stable offset, or if it is dirty (not compacted yet) and its newest
     record is younger than min.compaction.lag.ms. limits: the topic's compaction settings.
     """
-    closed = list(log.runs.segments())[:-1]
-    clean = sum(segment.end_offset <= log.first_dirty_offset for segment in closed)
-    for before, segment in enumerate(closed):
+    closed_segments = list(log.runs.segments())[:-1]
+    clean = sum(segment.end_offset <= log.first_dirty_offset for segment in closed_segments)
+    for count_before, segment in enumerate(closed_segments):
         if segment.end_offset > log.last_stable_offset:
-            return Cleanable(closed[:before], min(clean, before), None)
-        if limits.min_lag_ms > 0 and before >= clean:
+            return Cleanable(closed_segments[:count_before], min(clean, count_before), None)
+        if limits.min_lag_ms > 0 and count_before >= clean:
             old_enough_ms = newest_ms(log.store, segment) + limits.min_lag_ms
             if now_ms < old_enough_ms:
-                return Cleanable(closed[:before], clean, old_enough_ms)
-    return Cleanable(closed, clean, None)
+                return Cleanable(closed_segments[:count_before], clean, old_enough_ms)
+    return Cleanable(closed_segments, clean, None)
 
 
 def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
@@ -122,8 +122,8 @@ def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | N
     limits: the topic's compaction settings.
     """
     candidates = cleanable(log, limits, now_ms)
-    due = (candidates.next_ms, _latest_start_ms(log, limits, candidates.dirty))
-    return min((at_ms for at_ms in due if at_ms is not None), default=None)
+    due_times = (candidates.next_ms, _latest_start_ms(log, limits, candidates.dirty))
+    return min((at_ms for at_ms in due_times if at_ms is not None), default=None)
 
 
 def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[LogSegment]) -> int | None:
@@ -215,14 +215,14 @@ class _Cleaner:
         transactions = CleanedTransactions(self._aborted)
         with self._store.aside():
             for batch, header in self._batches():
-                kept = self._kept(batch, header, transactions)
-                if kept is None:
+                kept_batch = self._kept(batch, header, transactions)
+                if kept_batch is None:
                     continue
-                position = self._store.append(kept)
+                position = self._store.append(kept_batch)
                 self._store.index.add(position, header.base_offset, header.max_timestamp)
                 if start < 0:
                     start, first_offset = position, header.base_offset
-                end, end_offset = position + len(kept), header.next_offset
+                end, end_offset = position + len(kept_batch), header.next_offset
         written = None if start < 0 else OffsetRange(start, end, first_offset, end_offset)
         return Cleaned(written, transactions.remaining)
 
@@ -238,19 +238,21 @@ class _Cleaner:
         if header.is_control:
             return self._kept_marker(batch, header, transactions)
         is_aborted = transactions.is_aborted(header)
-        listed = self._readable(batch)
-        if listed is None:
+        batch_records = self._readable(batch)
+        if batch_records is None:
             return batch
         horizon_ms = header.delete_horizon_ms
         expired = horizon_ms is not None and self._now_ms >= horizon_ms
-        kept = [record for record in listed if self._is_last(record) and not (expired and record.value is None)]
-        if is_aborted or not kept:
+        kept_records = [
+            record for record in batch_records if self._is_last(record) and not (expired and record.value is None)
+        ]
+        if is_aborted or not kept_records:
             return self._emptied(header)
-        if horizon_ms is None and any(record.value is None for record in kept):
+        if horizon_ms is None and any(record.value is None for record in kept_records):
             horizon_ms = self._now_ms + self._delete_retention_ms
-        elif len(kept) == len(listed):
+        elif len(kept_records) == len(batch_records):
             return batch
-        return _thinned(header, kept, horizon_ms)
+        return _thinned(header, kept_records, horizon_ms)
 
     def _kept_marker(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
         """Return the control batch that replaces `batch`, or None if it is removed (KIP-534).
@@ -259,17 +261,17 @@ class _Cleaner:
         passed, the marker is removed; the batch stays as an empty batch if it is its producer's last batch. transactions: determines whether records
         of the transaction remain. Other control batches are returned unchanged.
         """
-        listed = self._readable(batch)
-        commits = _commits(listed)
-        is_other = commits is None and listed != []
+        marker_records = self._readable(batch)
+        commits = _commits(marker_records)
+        is_other = commits is None and marker_records != []
         if is_other or not transactions.is_empty(header, commits=commits):
             return batch
         horizon_ms = header.delete_horizon_ms
         if horizon_ms is not None:
             return self._emptied(header) if self._now_ms >= horizon_ms else batch
-        if not listed:
+        if not marker_records:
             return self._emptied(header)
-        return _thinned(header, listed, self._now_ms + self._delete_retention_ms)
+        return _thinned(header, marker_records, self._now_ms + self._delete_retention_ms)
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
         """Return the empty batch that replaces a batch without remaining records; None if the replaced batch is not its producer's last.

@@ -72,11 +72,11 @@ class EpochCache:
             return UNDEFINED_END
         if epoch == self.latest:
             return EpochEnd(epoch, log_end_offset)
-        known = epoch
+        known_epoch = epoch
         for entry in self._entries:
             if entry.epoch > epoch:
-                return EpochEnd(known, entry.start_offset)
-            known = entry.epoch
+                return EpochEnd(known_epoch, entry.start_offset)
+            known_epoch = entry.epoch
         raise AssertionError(
             f"the leader epochs of a log are inconsistent: the latest is {self.latest}, but no epoch above {epoch} was found; "
             "please report this bug"
@@ -100,11 +100,11 @@ class EpochCache:
 
     def truncate_from_start(self, log_start_offset: int) -> None:
         """Remove the epochs that ended at or before `log_start_offset`. The epoch that contains this offset then begins there (E-4)."""
-        gone = 0
-        while gone < len(self._entries) and self._entries[gone].start_offset <= log_start_offset:
-            gone += 1
-        if gone:
-            self._entries[:gone] = [EpochStart(self._entries[gone - 1].epoch, log_start_offset)]
+        count = 0
+        while count < len(self._entries) and self._entries[count].start_offset <= log_start_offset:
+            count += 1
+        if count:
+            self._entries[:count] = [EpochStart(self._entries[count - 1].epoch, log_start_offset)]
 
     def clear(self) -> None:
         self._entries.clear()

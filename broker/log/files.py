@@ -146,9 +146,9 @@ class Spill:
         if self._file is None:
             self._file = SegmentFile(_unlinked_descriptor(tempfile.gettempdir()), self._budget, 0)
         self._lent += 1
-        free = self._free.get(size)
-        if free:
-            return Piece(self, self._file, free.pop(), size)
+        free_offsets = self._free.get(size)
+        if free_offsets:
+            return Piece(self, self._file, free_offsets.pop(), size)
         offset, self._end = self._end, self._end + size
         return Piece(self, self._file, offset, size)
 

@@ -108,10 +108,10 @@ class SparseIndex:
 
     def drop_before(self, position: int) -> None:
         """Remove the index entries before byte `position` of the partition's store, because the store drops the batches that they point to."""
-        gone = bisect_left(self._positions, position)
-        del self._positions[:gone]
-        del self._base_offsets[:gone]
-        del self._max_timestamps[:gone]
+        count = bisect_left(self._positions, position)
+        del self._positions[:count]
+        del self._base_offsets[:count]
+        del self._max_timestamps[:count]
         if not self._positions:
             self._next_entry_position = 0
 

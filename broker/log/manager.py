@@ -125,10 +125,10 @@ class Retention(LogTask):
                     logger.error("partition %s: expired segments cannot be deleted: %s", partition, error)
 
     def due_ms(self, partition: Replica, now_ms: int) -> int | None:
-        log, known = partition.log, partition.expiry
-        if known is None or not known.holds(log, partition.retention):
-            known = partition.expiry = retention.next_expiry(log, partition.retention)
-        return known.at_ms
+        log, log_expiry = partition.log, partition.expiry
+        if log_expiry is None or not log_expiry.holds(log, partition.retention):
+            log_expiry = partition.expiry = retention.next_expiry(log, partition.retention)
+        return log_expiry.at_ms
 
 
 class Compaction(LogTask):

@@ -45,10 +45,10 @@ class FilePool:
 
         evicted: a function that is called with the path when the pool closes the file. Raises OSError if the file cannot be opened or created.
         """
-        held = self._open.get(path)
-        if held is not None:
+        open_file = self._open.get(path)
+        if open_file is not None:
             self._open.move_to_end(path)
-            return held[0]
+            return open_file[0]
         while len(self._open) >= self._limit:
             self.release(next(iter(self._open)))
         file = SegmentFile(_open_or_make(path), self._budget, 0)
@@ -57,9 +57,9 @@ class FilePool:
 
     def release(self, path: Path) -> None:
         """Remove a file from the pool, and call the function `evicted` given to `open`. The file closes when no response uses it any more."""
-        held = self._open.pop(path, None)
-        if held is not None:
-            held[1](path)
+        open_file = self._open.pop(path, None)
+        if open_file is not None:
+            open_file[1](path)
 
 
 class SegmentOnDisk(NamedTuple):

@@ -43,18 +43,18 @@ def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | Non
     """
     try:
         data = memoryview(produced)[: entries.complete_bytes(produced)]
-        listed = list(entries.batches(data))
+        listed_batches = list(entries.batches(data))
     except DecodeError as error:
         raise InvalidBatch(
             ErrorCode.CORRUPT_MESSAGE, f"The produced messages are damaged and were not appended: {error}"
         ) from error
-    for entry in listed:
+    for entry in listed_batches:
         _check_entry(entry, limits)
-    if not listed:
+    if not listed_batches:
         return None
-    if listed[0].header.magic == MAGIC and len(listed) == 1:
-        return judge(listed[0].view, limits, now_ms)
-    return _converted(data, listed, limits, now_ms)
+    if listed_batches[0].header.magic == MAGIC and len(listed_batches) == 1:
+        return judge(listed_batches[0].view, limits, now_ms)
+    return _converted(data, listed_batches, limits, now_ms)
 
 
 def _check_entry(entry: Entry, limits: TopicLimits) -> None:

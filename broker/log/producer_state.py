@@ -250,12 +250,12 @@ class ProducerStates:
 
     def forget_from(self, offset: int) -> set[int]:
         """Remove every producer with a batch or marker at `offset` or later. Returns the producer ids; their states must be rebuilt from the log."""
-        gone = {producer_id for producer_id, entry in self.producers.items() if entry.last_offset >= offset}
-        for producer_id in gone:
+        producer_ids = {producer_id for producer_id, entry in self.producers.items() if entry.last_offset >= offset}
+        for producer_id in producer_ids:
             del self.producers[producer_id]
         self.verifications.clear()
-        self.transactions.truncate(offset, gone)
-        return gone
+        self.transactions.truncate(offset, producer_ids)
+        return producer_ids
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Remove producers that have been idle for `expiration_ms` (producer.id.expiration.ms), unless they have an open transaction (TX-63).

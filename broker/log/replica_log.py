@@ -227,11 +227,11 @@ class ReplicaLog:
         the high watermark. On a follower that got the high watermark before the records below it, it is at most the log end.
         """
         unstable = self.producers.transactions.first_unstable_offset
-        known = self.high_watermark
-        if known > self.log_end_offset:  # without min(): each fetch of each partition reads this
-            known = self.log_end_offset
-        if unstable >= known:
-            return known
+        replicated_end = self.high_watermark
+        if replicated_end > self.log_end_offset:  # without min(): each fetch of each partition reads this
+            replicated_end = self.log_end_offset
+        if unstable >= replicated_end:
+            return replicated_end
         return max(unstable, self.log_start_offset)
 
     def restore(self, state: LogState) -> None:
@@ -302,21 +302,21 @@ class ReplicaLog:
             self.take(newest)  # the common case: a follower that is one batch behind
             return newest.header.size
         stop_offset = leader.log_end_offset if end_offset is None else min(end_offset, leader.log_end_offset)
-        taken = 0
+        taken_bytes = 0
         for start, end in leader.runs.ranges(self.log_end_offset):
             for position, header in headers(self.store, start, end):
                 size_bytes = header.size
-                fits = taken + size_bytes <= limit_bytes or (at_least_one and not taken)
+                fits = taken_bytes + size_bytes <= limit_bytes or (at_least_one and not taken_bytes)
                 if not fits or self.log_end_offset >= stop_offset:
-                    return taken
+                    return taken_bytes
                 if header.base_offset < self.log_end_offset and len(self.runs):
                     raise ValueError(
                         f"the leader's batch at offset {header.base_offset} overlaps the follower's log, which ends at offset "
                         f"{self.log_end_offset}; truncate the follower's log first"
                     )
                 self.take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
-                taken += size_bytes
-        return taken
+                taken_bytes += size_bytes
+        return taken_bytes
 
     def take(self, placed: Placed) -> None:
         """Add the batch `placed` to the end of this log. Its bytes are already in the store that all replicas of the partition share."""
@@ -472,11 +472,11 @@ class ReplicaLog:
         `last_fetched_epoch`, and the end offset of that epoch, to which the follower must truncate. Raises OffsetOutOfRange if `last_fetched_epoch`
         is -1 or above the latest epoch of this log, or if `fetch_offset` is below the log start.
         """
-        known = self.end_offset_for_epoch(last_fetched_epoch)
-        if known == UNDEFINED_END or fetch_offset < self.log_start_offset:
+        epoch_end = self.end_offset_for_epoch(last_fetched_epoch)
+        if epoch_end == UNDEFINED_END or fetch_offset < self.log_start_offset:
             raise OffsetOutOfRange(fetch_offset, self.log_start_offset, self.log_end_offset)
-        diverged = known.epoch < last_fetched_epoch or known.end_offset < fetch_offset
-        return known if diverged else None
+        diverged = epoch_end.epoch < last_fetched_epoch or epoch_end.end_offset < fetch_offset
+        return epoch_end if diverged else None
 
     def check_range(self, offset: int) -> None:
         """Raise OffsetOutOfRange unless `offset` can be read or is the log end offset (F-16)."""
@@ -504,10 +504,10 @@ class ReplicaLog:
         if offset < self.log_start_offset:
             self.restart_at(offset)
             return
-        before = self.log_end_offset
+        end_before = self.log_end_offset
         # After the last batch there is nothing to remove: compaction left a gap there.
         self.log_end_offset = self.runs.cut_end(offset) if offset < self.runs.end_offset else offset
-        self._report_truncation("end", before, self.log_end_offset)
+        self._report_truncation("end", end_before, self.log_end_offset)
         self._newest = None
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.first_dirty_offset = min(self.first_dirty_offset, self.log_end_offset)
@@ -547,12 +547,12 @@ class ReplicaLog:
         would skip later records of its producer. Raises StorageError if a leader cannot persist the change; then nothing has changed.
         """
         runs = self.runs.replaced_below(offset, cleaned)
-        left = self.producers.transactions.cleaned_below(offset, aborted)
+        remaining = self.producers.transactions.cleaned_below(offset, aborted)
         if self.keeper is not None and self.is_leader:
-            self.keeper.cleaned(self.state()._replace(runs=runs, first_dirty_offset=offset, aborted=tuple(left)))
+            self.keeper.cleaned(self.state()._replace(runs=runs, first_dirty_offset=offset, aborted=tuple(remaining)))
         self.runs.become(runs)
         self.runs.forget_deleted()
-        self.producers.transactions.restore_aborted(left)
+        self.producers.transactions.restore_aborted(remaining)
         self.first_dirty_offset = offset
 
     def restart_at(self, offset: int) -> None:

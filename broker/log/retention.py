@@ -30,14 +30,14 @@ def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
     limits: retention.ms and retention.bytes of the topic. Raises StorageError if the new log start offset cannot be persisted.
     """
     segments = list(log.runs.segments())
-    gone = _expired(log, segments, limits, now_ms)
-    if not gone:
+    count = _expired(log, segments, limits, now_ms)
+    if not count:
         return False
-    if gone == len(segments):
+    if count == len(segments):
         log.store.roll()
         log.raise_log_start(log.log_end_offset)
     else:
-        log.raise_log_start(segments[gone].first_offset)
+        log.raise_log_start(segments[count].first_offset)
     return True
 
 
@@ -85,21 +85,21 @@ def _expired(log: ReplicaLog, segments: Sequence[LogSegment], limits: RetentionL
     limits: retention.ms and retention.bytes of the topic. segments: all segments of the log, oldest first.
     """
     ends = [*(segment.first_offset for segment in segments[1:]), log.log_end_offset]
-    gone = 0
+    count = 0
     if limits.size_bytes >= 0:
         sizes = [segment.size_bytes for segment in segments]
         if sizes:
             sizes[0] += log.runs.deleted_bytes
         surplus = sum(sizes) - limits.size_bytes
-        while gone < len(segments) and surplus >= sizes[gone] and ends[gone] <= log.high_watermark:
-            surplus -= sizes[gone]
-            gone += 1
+        while count < len(segments) and surplus >= sizes[count] and ends[count] <= log.high_watermark:
+            surplus -= sizes[count]
+            count += 1
     if limits.age_ms >= 0:
         oldest_kept_ms = now_ms - limits.age_ms
         while (
-            gone < len(segments)
-            and ends[gone] <= log.high_watermark
-            and newest_ms(log.store, segments[gone]) < oldest_kept_ms
+            count < len(segments)
+            and ends[count] <= log.high_watermark
+            and newest_ms(log.store, segments[count]) < oldest_kept_ms
         ):
-            gone += 1
-    return gone
+            count += 1
+    return count

@@ -240,9 +240,9 @@ class Runs:
         if segments:
             last = len(segments) - 1
             holder = next((i for i, segment in enumerate(segments) if segment.end_offset > offset), last)
-            before = segments[holder].size_bytes + (0 if holder else self.deleted_bytes)
+            bytes_before = segments[holder].size_bytes + (0 if holder else self.deleted_bytes)
             remaining = next(self.segments(), None)
-            self._deleted_bytes = before - (0 if remaining is None else remaining.size_bytes)
+            self._deleted_bytes = bytes_before - (0 if remaining is None else remaining.size_bytes)
 
     def replace_below(self, offset: int, ranges: Iterable[OffsetRange]) -> None:
         """Replace every batch whose last offset is below `offset` by the batches in `ranges`, which are in order of offsets."""
@@ -253,20 +253,22 @@ class Runs:
 
         ranges: the runs that replace all batches below `offset`. They come first in the result, followed by the runs of the other batches.
         """
-        left = [run for run in self.as_ranges() if run.end_offset > offset]
-        if left:
+        remaining_runs = [run for run in self.as_ranges() if run.end_offset > offset]
+        if remaining_runs:
             place = self.locate(offset)
-            left[0] = left[0]._replace(start=place.position, first_offset=max(offset, place.base_offset))
-        return [*ranges, *left]
+            remaining_runs[0] = remaining_runs[0]._replace(
+                start=place.position, first_offset=max(offset, place.base_offset)
+            )
+        return [*ranges, *remaining_runs]
 
     def as_ranges(self) -> list[OffsetRange]:
         return [OffsetRange(run.start, run.end, run.first_offset, run.end_offset) for run in self._runs]
 
     def become(self, ranges: Iterable[OffsetRange]) -> None:
         """Replace all runs (contiguous ranges of batches) of the replica by those in `ranges`."""
-        before = self._runs[-1] if self._runs else None
+        last_run = self._runs[-1] if self._runs else None
         self._runs = [Run(*offset_range) for offset_range in ranges]
-        if before is None or not self._runs or self._runs[-1].end != before.end:
+        if last_run is None or not self._runs or self._runs[-1].end != last_run.end:
             self._forget_tail()
         self._tell_need()
 

@@ -155,12 +155,12 @@ class MemorySegment(_Extent):
 
     def moved_to(self, file: SegmentFile) -> FileSegment:
         """Move the bytes of this segment from memory to `file`, and return a segment for the file. Raises OSError if the write fails."""
-        moved = FileSegment(self.base, self.carried_bytes, file)
-        moved.untimed_ms = self.untimed_ms
+        new_segment = FileSegment(self.base, self.carried_bytes, file)
+        new_segment.untimed_ms = self.untimed_ms
         if self._bytes is not None:
-            moved.write(self._bytes, 0)
+            new_segment.write(self._bytes, 0)
         self.drop()
-        return moved
+        return new_segment
 
     def drop(self) -> None:
         """Release the memory, and return its bytes to the memory budget."""
@@ -195,9 +195,9 @@ class FileSegment(_Extent):
     def write(self, data: Data, start: int) -> None:
         """Write `data` to the file from byte `start` on. Raises OSError if the write fails."""
         fd = self._file.fileno()
-        written = os.pwrite(fd, data, start)
-        if written != len(data):
-            _write_rest(fd, data, start, written)
+        written_bytes = os.pwrite(fd, data, start)
+        if written_bytes != len(data):
+            _write_rest(fd, data, start, written_bytes)
 
     def seal(self, end: int) -> None:
         """Mark the segment as complete, and return the unused part of its reservation to the memory budget.
@@ -236,9 +236,9 @@ class PieceSegment(_Extent):
         """Write `data` from byte `start` on into this segment's part of the spill file, which small segments share. Raises OSError if that fails."""
         piece = self._piece
         fd = piece.file.fileno()
-        written = os.pwrite(fd, data, piece.offset + start)
-        if written != len(data):
-            _write_rest(fd, data, piece.offset + start, written)
+        written_bytes = os.pwrite(fd, data, piece.offset + start)
+        if written_bytes != len(data):
+            _write_rest(fd, data, piece.offset + start, written_bytes)
 
     def region(self, start: int, length: int) -> FileRange:
         """Return the range of `length` bytes from byte `start` on in this segment's part of the spill file.
@@ -290,9 +290,9 @@ class NamedSegment(_Extent):
         if self._fd < 0:
             self._open_to_append(start)
         try:
-            written = os.pwrite(self._fd, data, start)
-            if written != len(data):
-                _write_rest(self._fd, data, start, written)
+            written_bytes = os.pwrite(self._fd, data, start)
+            if written_bytes != len(data):
+                _write_rest(self._fd, data, start, written_bytes)
         except OSError:
             self._undo(start)
             raise
@@ -390,10 +390,10 @@ def _write_rest(fd: int, data: Data, start: int, written: int) -> None:
 
     fd: the descriptor of the file. start: the offset in the file where `data` begins. Raises OSError if the disk is full or a write fails.
     """
-    rest = memoryview(data)[written:]
-    while rest:
+    unwritten = memoryview(data)[written:]
+    while unwritten:
         if not written:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         start += written
-        written = os.pwrite(fd, rest, start)
-        rest = rest[written:]
+        written = os.pwrite(fd, unwritten, start)
+        unwritten = unwritten[written:]

@@ -298,13 +298,13 @@ class Store:
         if self._base < self.end_position <= position and not self.last.has_leftover:
             self.flush_state.unflushed_records = 0  # flushing bytes that are deleted next is useless and can fail
             self._start_segment(self.open_bytes, is_cleaned=self._is_cleaning)
-        dropped = 0
-        while dropped < len(self.segments) - 1 and self.segments[dropped].end <= position:
-            self.segments[dropped].drop()
-            dropped += 1
-        del self.segments[:dropped]
-        del self._bases[:dropped]
-        if dropped:
+        dropped_count = 0
+        while dropped_count < len(self.segments) - 1 and self.segments[dropped_count].end <= position:
+            self.segments[dropped_count].drop()
+            dropped_count += 1
+        del self.segments[:dropped_count]
+        del self._bases[:dropped_count]
+        if dropped_count:
             self.index.drop_before(self._bases[0])
 
     @property

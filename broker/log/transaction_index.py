@@ -62,8 +62,8 @@ class TransactionIndex:
     def replicated(self, high_watermark: int) -> None:
         """Drop the ended transactions whose marker is below `high_watermark` (an offset), so that they no longer limit the last stable offset."""
         if self._unreplicated:
-            kept = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
-            self._unreplicated = kept
+            unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
+            self._unreplicated = unreplicated
             self._find_unstable()
 
     def aborted_between(self, fetch_offset: int, upper_bound: int) -> list[AbortedTransaction]:

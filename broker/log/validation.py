@@ -190,8 +190,8 @@ def _batch_size(produced: memoryview, at: int) -> int | None:
 
     Raises InvalidBatch if the size is invalid or the magic is not supported.
     """
-    left = len(produced) - at
-    if left < PREFIX_BYTES:
+    bytes_left = len(produced) - at
+    if bytes_left < PREFIX_BYTES:
         return None
     batch_length: int = _BASE_AND_LENGTH.unpack_from(produced, at)[1]
     if batch_length < _SMALLEST_BODY_BYTES:
@@ -199,13 +199,13 @@ def _batch_size(produced: memoryview, at: int) -> int | None:
             ErrorCode.CORRUPT_MESSAGE,
             f"Record size {batch_length} is less than the minimum record overhead ({_SMALLEST_BODY_BYTES})",
         )
-    if left < _UP_TO_MAGIC_BYTES:
+    if bytes_left < _UP_TO_MAGIC_BYTES:
         return None
     magic = produced[at + _MAGIC_AT]
     if magic > MAGIC:
         signed = magic if magic < 128 else magic - 256
         raise _refused_early(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {signed}")
-    return batch_length + PREFIX_BYTES if left >= batch_length + PREFIX_BYTES else None
+    return batch_length + PREFIX_BYTES if bytes_left >= batch_length + PREFIX_BYTES else None
 
 
 def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
@@ -297,14 +297,14 @@ def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, n
             ErrorCode.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", errors
         )
     if errors:
-        shown = ", ".join(
+        error_texts = ", ".join(
             f"RecordError(batchIndex={error.batch_index}, message='{error.message}')"
             for error in errors[:_SHOWN_ERRORS]
         )
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
             f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing the first three errors at most: "
-            f"[{shown}]",
+            f"[{error_texts}]",
             errors,
         )
 
