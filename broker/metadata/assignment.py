@@ -42,14 +42,14 @@ def assign(
     order = by_turns_of_racks(racks)
     leaders = [broker_id for broker_id in order if broker_id not in down]
     count = len(leaders)
-    result = []
+    replica_lists = []
     for number in range(first, first + partitions):
         start = order.index(leaders[number % count])
-        others = order[start + 1 :] + order[:start]
-        shift = (number // count) % max(1, len(others))
-        candidates = sorted([*others[shift:], *others[:shift]], key=lambda broker_id: broker_id in down)
-        result.append(_spread([order[start], *candidates], replication_factor, racks))
-    return result
+        other_ids = order[start + 1 :] + order[:start]
+        shift = (number // count) % max(1, len(other_ids))
+        candidates = sorted([*other_ids[shift:], *other_ids[:shift]], key=lambda broker_id: broker_id in down)
+        replica_lists.append(_spread([order[start], *candidates], replication_factor, racks))
+    return replica_lists
 
 
 def _spread(candidates: list[int], count: int, racks: Mapping[int, str | None]) -> tuple[int, ...]:
@@ -58,16 +58,16 @@ def _spread(candidates: list[int], count: int, racks: Mapping[int, str | None]) 
     A rack is used a second time only after every rack of the remaining candidates has been used once. racks: maps broker ids to racks. Brokers
     without a rack (None) count as brokers of one common rack.
     """
-    chosen: list[int] = []
-    left = candidates
-    while left and len(chosen) < count:
-        used = {racks[broker_id] for broker_id in chosen}
-        if used >= {racks[broker_id] for broker_id in left}:
+    chosen_ids: list[int] = []
+    remaining_ids = candidates
+    while remaining_ids and len(chosen_ids) < count:
+        used_racks = {racks[broker_id] for broker_id in chosen_ids}
+        if used_racks >= {racks[broker_id] for broker_id in remaining_ids}:
             # Every rack was used: each of them may be used again.
-            used = set()
-        for broker_id in left:
-            if racks[broker_id] not in used and len(chosen) < count:
-                used.add(racks[broker_id])
-                chosen.append(broker_id)
-        left = [broker_id for broker_id in left if broker_id not in chosen]
-    return tuple(chosen)
+            used_racks = set()
+        for broker_id in remaining_ids:
+            if racks[broker_id] not in used_racks and len(chosen_ids) < count:
+                used_racks.add(racks[broker_id])
+                chosen_ids.append(broker_id)
+        remaining_ids = [broker_id for broker_id in remaining_ids if broker_id not in chosen_ids]
+    return tuple(chosen_ids)

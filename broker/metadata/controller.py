@@ -91,14 +91,14 @@ class Controller:
         self._review([t for t in self.image.topics.values() if any(p.leader == NO_LEADER for p in t.partitions)])
 
     def _review(self, topics: Iterable[Topic]) -> None:
-        changed = {}
+        changed_topics = {}
         for topic in topics:
             unclean = bool(self._config.topic_value(-1, topic.configs, "unclean.leader.election.enable"))
             partitions = tuple(among_the_living(self.image, p, unclean) for p in topic.partitions)
             if partitions != topic.partitions:
-                changed[topic.name] = replace(topic, partitions=partitions)
-        if changed:
-            self._follow(self.image.with_topics(changed), tuple(changed))
+                changed_topics[topic.name] = replace(topic, partitions=partitions)
+        if changed_topics:
+            self._follow(self.image.with_topics(changed_topics), tuple(changed_topics))
 
     # ---- topics --------------------------------------------------------------------------------------------------------------
 
@@ -181,22 +181,22 @@ class Controller:
 
         isr_of_partitions: maps (topic, partition) to the broker ids of the proposed in-sync replicas.
         """
-        changed: dict[str, Topic] = {}
+        changed_topics: dict[str, Topic] = {}
         for (name, index), isr in isr_of_partitions.items():
-            topic = changed.get(name) or self.image.topics.get(name)
+            topic = changed_topics.get(name) or self.image.topics.get(name)
             if topic is None or index >= len(topic.partitions):
                 continue
             state = topic.partitions[index]
             alive = {r for r in state.replicas if r in isr and self.image.is_alive(r)}
             if alive and alive != set(state.isr):
-                new = isr_order(state.isr, alive, self._config.release)
+                new_isr = isr_order(state.isr, alive, self._config.release)
                 partitions = list(topic.partitions)
                 partitions[index] = _settled(
-                    self.image, replace(state, isr=new, partition_epoch=state.partition_epoch + 1)
+                    self.image, replace(state, isr=new_isr, partition_epoch=state.partition_epoch + 1)
                 )
-                changed[name] = replace(topic, partitions=tuple(partitions))
-        if changed:
-            self._follow(self.image.with_topics(changed), tuple(changed))
+                changed_topics[name] = replace(topic, partitions=tuple(partitions))
+        if changed_topics:
+            self._follow(self.image.with_topics(changed_topics), tuple(changed_topics))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
         """Make the replica on broker `leader` the leader of a partition, in a new leader epoch.
@@ -237,8 +237,8 @@ class Controller:
         alive = [r for r in state.replicas if self.image.is_alive(r)]
         if not alive:
             raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, NO_ELIGIBLE_LEADER)
-        known = state.isr or state.eligible
-        leader = next((r for r in alive if r in known), alive[0])
+        eligible = state.isr or state.eligible
+        leader = next((r for r in alive if r in eligible), alive[0])
         isr = state.isr if leader in state.isr else (leader,)
         self._replace(topic, _led_by(replace(state, isr=isr), leader))
 
@@ -274,9 +274,9 @@ class Controller:
         self._replace(topic, _settled(self.image, state))
 
     def _replace(self, topic: str, state: PartitionState) -> None:
-        old = self.image.topics[topic]
-        partitions = (*old.partitions[: state.index], state, *old.partitions[state.index + 1 :])
-        self.publish(self.image.with_topics({topic: replace(old, partitions=partitions)}), (topic,))
+        old_topic = self.image.topics[topic]
+        partitions = (*old_topic.partitions[: state.index], state, *old_topic.partitions[state.index + 1 :])
+        self.publish(self.image.with_topics({topic: replace(old_topic, partitions=partitions)}), (topic,))
 
     def ensure_internal(self, name: str) -> Topic:
         """Return the internal topic `name`, creating it if it does not exist.
@@ -288,12 +288,12 @@ class Controller:
             return existing
         assert name in INTERNAL_TOPICS
         prefix = "offsets.topic" if name == "__consumer_offsets" else "transaction.state.log"
-        registered = sum(b.registered for b in self.image.brokers.values())
+        registered_count = sum(b.registered for b in self.image.brokers.values())
         factor = self._config.get(-1, f"{prefix}.replication.factor")
-        if factor > registered:
+        if factor > registered_count:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"Topic {name} needs {factor} brokers ({prefix}.replication.factor), but only {registered} are registered.",
+                f"Topic {name} needs {factor} brokers ({prefix}.replication.factor), but only {registered_count} are registered.",
             )
         topic = self.plan_topic(
             name, self._config.get(-1, f"{prefix}.num.partitions"), factor, None, _internal_settings(name, self._config)
@@ -322,9 +322,9 @@ class Controller:
         self._show(image, changed)
 
     def _show(self, image: Image, changed: Sequence[str]) -> None:
-        old = self.image
-        self.image = replace(image, offset=old.offset + 1)
-        self.take_over(old, self.image, changed)
+        old_image = self.image
+        self.image = replace(image, offset=old_image.offset + 1)
+        self.take_over(old_image, self.image, changed)
 
 
 def _known(image: Image, topic: str, index: int) -> PartitionState:

@@ -32,8 +32,8 @@ def among_the_living(image: Image, p: PartitionState, unclean: bool) -> Partitio
         return p if isr == p.isr else replace(p, isr=isr, partition_epoch=p.partition_epoch + 1)
     leader = next((r for r in p.replicas if r in isr and alive(r)), NO_LEADER)
     if leader == NO_LEADER:
-        others = (*p.eligible, *(p.replicas if unclean else ()))
-        leader = next((r for r in others if alive(r)), NO_LEADER)
+        candidates = (*p.eligible, *(p.replicas if unclean else ()))
+        leader = next((r for r in candidates if alive(r)), NO_LEADER)
         isr = (leader,) if leader != NO_LEADER else isr
     if leader == p.leader and isr == p.isr:
         return p

@@ -37,12 +37,12 @@ def updated(old: Image, new: Image, changed: Sequence[str], config: ClusterConfi
 
 def removed(image: Image, names: Iterable[str]) -> Image:
     """Return the metadata image without the eligible leader replicas and the last known leaders of the partitions of the topics `names`."""
-    changed = {}
+    changed_topics = {}
     for topic in (image.topics[name] for name in names):
         partitions = tuple(_with(p, (), ()) for p in topic.partitions)
         if partitions != topic.partitions:
-            changed[topic.name] = replace(topic, partitions=partitions)
-    return image.with_topics(changed) if changed else image
+            changed_topics[topic.name] = replace(topic, partitions=partitions)
+    return image.with_topics(changed_topics) if changed_topics else image
 
 
 def _updated(before: PartitionState, after: PartitionState, min_isr: int) -> PartitionState:
@@ -55,9 +55,9 @@ def _updated(before: PartitionState, after: PartitionState, min_isr: int) -> Par
         return after
     eligible: tuple[int, ...] = ()
     last_known: tuple[int, ...] = ()
-    known = {*before.isr, *before.eligible}
-    if len(after.isr) < min(min_isr, len(after.replicas)) and (after.leader in known or after.leader == NO_LEADER):
-        eligible = tuple(sorted((known - set(after.isr)) & set(after.replicas)))
+    former = {*before.isr, *before.eligible}
+    if len(after.isr) < min(min_isr, len(after.replicas)) and (after.leader in former or after.leader == NO_LEADER):
+        eligible = tuple(sorted((former - set(after.isr)) & set(after.replicas)))
         if not after.isr:
             last_known = before.last_known if before.leader == NO_LEADER else (before.leader,)
     return _with(after, eligible, last_known)

@@ -73,18 +73,18 @@ class Features:
         if update.level < 0:
             raise _invalid_update(update, "A feature version cannot be less than 0.")
         self._check_support(update)
-        current = self.levels.get(update.feature, 0)
-        if update.level < current and update.upgrade_type == UPGRADE:
+        current_level = self.levels.get(update.feature, 0)
+        if update.level < current_level and update.upgrade_type == UPGRADE:
             raise _invalid_update(
                 update,
                 "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
                 "downgrade.",
             )
-        if update.level > current and update.upgrade_type != UPGRADE:
+        if update.level > current_level and update.upgrade_type != UPGRADE:
             raise _invalid_update(update, "Can't downgrade to a newer version.")
         if update.feature == METADATA_VERSION:
-            self._check_metadata(update, current)
-        elif update.feature == KRAFT_VERSION and update.level < current and is_release_4(self.release):
+            self._check_metadata(update, current_level)
+        elif update.feature == KRAFT_VERSION and update.level < current_level and is_release_4(self.release):
             raise _invalid_update(update, "Can't downgrade the version of this feature.")
 
     def _check_support(self, update: FeatureUpdate) -> None:

@@ -101,10 +101,10 @@ class Image:
         return Image(cluster_id, MappingProxyType({}), none, MappingProxyType({}), features)
 
     def partition(self, topic: str, index: int) -> PartitionState | None:
-        described = self.topics.get(topic)
-        if described is None or not 0 <= index < len(described.partitions):
+        topic_state = self.topics.get(topic)
+        if topic_state is None or not 0 <= index < len(topic_state.partitions):
             return None
-        return described.partitions[index]
+        return topic_state.partitions[index]
 
     def topic_by_id(self, topic_id: bytes) -> Topic | None:
         name = self.topic_names.get(topic_id)
@@ -142,7 +142,7 @@ class Image:
         topics = {**self.topics, **changed}
         names = {**self.topic_names, **{t.topic_id: t.name for t in changed.values()}}
         for name in deleted:
-            gone = topics.pop(name, None)
-            if gone is not None:
-                names.pop(gone.topic_id, None)
+            deleted_topic = topics.pop(name, None)
+            if deleted_topic is not None:
+                names.pop(deleted_topic.topic_id, None)
         return replace(self, topics=MappingProxyType(topics), topic_names=MappingProxyType(names))

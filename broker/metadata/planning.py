@@ -82,15 +82,15 @@ def plan_topic(
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     _check_metric_name(image, name)
     settings = _checked_settings(config, configs or {})
-    given = list(assignment.items() if isinstance(assignment, Mapping) else assignment or ())
-    _check_count(len(given) or partitions)
-    if given and (partitions != -1 or replication_factor != -1):
+    pairs = list(assignment.items() if isinstance(assignment, Mapping) else assignment or ())
+    _check_count(len(pairs) or partitions)
+    if pairs and (partitions != -1 or replication_factor != -1):
         count_or_factor = "replication factor" if replication_factor != -1 else "numPartitions"
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
             f"A manual partition assignment was specified, but {count_or_factor} was not set to -1.",
         )
-    replicas = _given(image, given) if given else _laid_out(image, config, partitions, replication_factor)
+    replicas = _given(image, pairs) if pairs else _laid_out(image, config, partitions, replication_factor)
     topic_id = rng.randbytes(16)
     states = tuple(_new_partition(image, i, r) for i, r in enumerate(replicas))
     return Topic(name, topic_id, states, settings)
@@ -153,12 +153,12 @@ def plan_partitions(
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     present = len(topic.partitions)
     if count <= present:
-        why = (
+        message = (
             f"Topic already has {present} partition(s)."
             if count == present
             else f"The topic {name} currently has {present} partition(s); {count} would not be an increase."
         )
-        raise KafkaError(ErrorCode.INVALID_PARTITIONS, why)
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, message)
     added_count = count - present
     if assignments is not None and len(assignments) != added_count:
         raise KafkaError(
@@ -170,9 +170,9 @@ def plan_partitions(
     if assignments is None:
         replicas = _spread(image, added_count, topic.replication_factor, first=present)
     else:
-        for index, given in enumerate(assignments, present):
-            _check_new_replicas(image, index, given, topic.replication_factor)
-        replicas = [tuple(given) for given in assignments]
+        for index, broker_ids in enumerate(assignments, present):
+            _check_new_replicas(image, index, broker_ids, topic.replication_factor)
+        replicas = [tuple(broker_ids) for broker_ids in assignments]
     added = tuple(_new_partition(image, present + i, r) for i, r in enumerate(replicas))
     return replace(topic, partitions=topic.partitions + added)
 
@@ -197,15 +197,15 @@ def _laid_out(image: Image, config: ClusterConfig, partitions: int, replication_
 
 
 def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple[int, ...]]:
-    registered = [b for b in image.brokers.values() if b.registered]
-    racks = {b.broker_id: b.rack for b in registered}
-    down = [b.broker_id for b in registered if not b.alive]
-    wrong = ErrorCode.INVALID_REPLICATION_FACTOR
+    registered_brokers = [b for b in image.brokers.values() if b.registered]
+    racks = {b.broker_id: b.rack for b in registered_brokers}
+    down = [b.broker_id for b in registered_brokers if not b.alive]
+    error_code = ErrorCode.INVALID_REPLICATION_FACTOR
     if len(down) == len(racks):
-        raise KafkaError(wrong, "All brokers are currently fenced.")
+        raise KafkaError(error_code, "All brokers are currently fenced.")
     if factor > len(racks):
         raise KafkaError(
-            wrong,
+            error_code,
             f"The target replication factor of {factor} cannot be reached because only {len(racks)} broker(s) are registered.",
         )
     return assign(count, factor, racks, first, down)
@@ -216,16 +216,16 @@ def _given(image: Image, assignment: Sequence[tuple[int, Sequence[int]]]) -> lis
 
     assignment: (partition, broker ids) for each partition, in any order. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39) if it is invalid.
     """
-    wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    given: dict[int, tuple[int, ...]] = {}
+    error_code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    by_index: dict[int, tuple[int, ...]] = {}
     for index, replicas in assignment:
-        if index in given:
-            raise KafkaError(wrong, f"Found multiple manual partition assignments for partition {index}")
+        if index in by_index:
+            raise KafkaError(error_code, f"Found multiple manual partition assignments for partition {index}")
         _check_new_replicas(image, index, replicas, len(assignment[0][1]))
-        given[index] = tuple(replicas)
-    if sorted(given) != list(range(len(given))):
-        raise KafkaError(wrong, "partitions should be a consecutive 0-based integer sequence")
-    return [given[index] for index in range(len(given))]
+        by_index[index] = tuple(replicas)
+    if sorted(by_index) != list(range(len(by_index))):
+        raise KafkaError(error_code, "partitions should be a consecutive 0-based integer sequence")
+    return [by_index[index] for index in range(len(by_index))]
 
 
 def _check_new_replicas(image: Image, index: int, replicas: Sequence[int], factor: int) -> None:
@@ -246,19 +246,19 @@ def check_replicas(image: Image, replicas: Sequence[int], factor: int | None = N
 
     factor: the required number of replicas, None for any number. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39) if a check fails.
     """
-    wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    error_code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:
-        raise KafkaError(wrong, f"{_MANUAL_ASSIGNMENT_INCLUDES} an empty replica list.")
+        raise KafkaError(error_code, f"{_MANUAL_ASSIGNMENT_INCLUDES} an empty replica list.")
     for replica in sorted(set(replicas)):
         if replica not in image.brokers or not image.brokers[replica].registered:
             raise KafkaError(
-                wrong, f"{_MANUAL_ASSIGNMENT_INCLUDES} broker {replica}, but no such broker is registered."
+                error_code, f"{_MANUAL_ASSIGNMENT_INCLUDES} broker {replica}, but no such broker is registered."
             )
         if replicas.count(replica) > 1:
-            raise KafkaError(wrong, f"{_MANUAL_ASSIGNMENT_INCLUDES} the broker {replica} more than once.")
+            raise KafkaError(error_code, f"{_MANUAL_ASSIGNMENT_INCLUDES} the broker {replica} more than once.")
     if factor is not None and len(replicas) != factor:
         raise KafkaError(
-            wrong,
+            error_code,
             f"{_MANUAL_ASSIGNMENT_INCLUDES} a partition with {len(replicas)} replica(s), but this is not consistent with "
             f"previous partitions, which have {factor} replica(s).",
         )

@@ -65,8 +65,8 @@ def altered(
     """
     changes: dict[str, Deletion | Upsertion] = {}
     errors: dict[str, KafkaError] = {}
-    requested: list[Deletion | Upsertion] = [*deletions, *upsertions]
-    for change in requested:
+    requested_changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
+    for change in requested_changes:
         if change.user in errors:
             continue
         try:
@@ -76,16 +76,16 @@ def altered(
             changes[change.user] = change
         except KafkaError as error:
             errors[change.user] = error
-    after = dict(credentials)
+    credentials_after = dict(credentials)
     for change in changes.values():
         key = change.user, change.mechanism
         if isinstance(change, Deletion):
-            del after[key]
+            del credentials_after[key]
         elif change.salted_password:
-            after[key] = _credential(change)
+            credentials_after[key] = _credential(change)
         else:  # Kafka's hash function refuses an empty key
             errors[change.user] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return after, {**dict.fromkeys(changes), **errors}
+    return credentials_after, {**dict.fromkeys(changes), **errors}
 
 
 def described(credentials: Credentials, user: str) -> list[tuple[int, int]]:
