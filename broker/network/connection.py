@@ -169,8 +169,8 @@ class Connection:
 
     def _choose_reading(self) -> None:
         """Pause reading while the connection is throttled (T-7) or a whole frame waits behind the request in progress; otherwise resume it."""
-        throttled = self.state in (MuteState.MUTED_AND_THROTTLED, MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING)
-        should_read = not throttled and not self._frames.has_frame()
+        is_throttled = self.state in (MuteState.MUTED_AND_THROTTLED, MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING)
+        should_read = not is_throttled and not self._frames.has_frame()
         if should_read != self._reading:
             self._reading = should_read
             if should_read:

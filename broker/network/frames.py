@@ -131,17 +131,17 @@ class FrameReader:
 
     def keep_rest(self) -> None:
         """Copy unhandled bytes from the shared buffer into a buffer of this connection. Without unhandled bytes, free the connection's buffer."""
-        left = self._end - self._start
+        unhandled_bytes = self._end - self._start
         if self._own is None:
-            if left:
-                rest = self._view[self._start : self._end]
-                self._adopt(self._pool.take(self._room_for(left)), rest)
+            if unhandled_bytes:
+                unhandled = self._view[self._start : self._end]
+                self._adopt(self._pool.take(self._room_for(unhandled_bytes)), unhandled)
             else:
                 self._start = self._end = 0
-        elif not left:
+        elif not unhandled_bytes:
             self.release()
-        elif len(self._own) > KEPT_BUFFER_BYTES and 2 * left < len(self._own):
-            self._adopt(self._pool.take(self._room_for(left)), self._view[self._start : self._end])
+        elif len(self._own) > KEPT_BUFFER_BYTES and 2 * unhandled_bytes < len(self._own):
+            self._adopt(self._pool.take(self._room_for(unhandled_bytes)), self._view[self._start : self._end])
 
     def release(self) -> None:
         """Free all memory that this reader holds. Call it when all bytes were handled, or when the connection is closed."""
@@ -160,25 +160,25 @@ class FrameReader:
         size = max(2 * left, FIRST_BUFFER_BYTES)
         if left >= LENGTH_BYTES:
             start = self._start
-            whole = LENGTH_BYTES + int.from_bytes(self._view[start : start + LENGTH_BYTES], "big")
-            size = max(left, min(whole, size))
+            frame_bytes = LENGTH_BYTES + int.from_bytes(self._view[start : start + LENGTH_BYTES], "big")
+            size = max(left, min(frame_bytes, size))
         return size + 64
 
     def _make_room(self) -> None:
         assert self._own is not None
-        left = self._end - self._start
-        rest = self._view[self._start : self._end]
-        old = self._own
-        if self._start >= left and self._start >= len(old) // 2:
-            self._view[0:left] = bytes(rest)
-            self._start, self._end = 0, left
+        unhandled_bytes = self._end - self._start
+        unhandled = self._view[self._start : self._end]
+        old_buffer = self._own
+        if self._start >= unhandled_bytes and self._start >= len(old_buffer) // 2:
+            self._view[0:unhandled_bytes] = bytes(unhandled)
+            self._start, self._end = 0, unhandled_bytes
             return
-        self._adopt(self._pool.take(self._room_for(left)), rest)
-        self._pool.give_back(old)
+        self._adopt(self._pool.take(self._room_for(unhandled_bytes)), unhandled)
+        self._pool.give_back(old_buffer)
 
     def _adopt(self, buffer: bytearray, rest: memoryview) -> None:
         view = memoryview(buffer)
-        left = len(rest)
-        view[:left] = rest
+        size = len(rest)
+        view[:size] = rest
         self._own, self._own_view, self._view = buffer, view, view
-        self._start, self._end = 0, left
+        self._start, self._end = 0, size

@@ -41,9 +41,9 @@ def after(state: MuteState, event: MuteEvent) -> MuteState:
 
     Kafka's connection enters the state MUTED before it is unmuted. This broker skips that state: the function returns NOT_MUTED instead.
     """
-    following = TRANSITIONS.get((state, event))
-    if following is None:
+    next_state = TRANSITIONS.get((state, event))
+    if next_state is None:
         raise ValueError(
             f"the event {event.name} cannot happen to a connection in the state {state.name}; please report this bug"
         )
-    return _S.NOT_MUTED if following is _S.MUTED else following
+    return _S.NOT_MUTED if next_state is _S.MUTED else next_state
