@@ -79,8 +79,8 @@ class Details(NamedTuple):
 
 def _shortened(results: tuple[Result, ...], left_out: int, most: int = 4) -> Iterator[str]:
     yield from map(str, results[:most])
-    if more := left_out + len(results[most:]):
-        yield f"and {more} more"
+    if left_out_count := left_out + len(results[most:]):
+        yield f"and {left_out_count} more"
 
 
 def printable(text: str) -> str:
@@ -171,14 +171,14 @@ def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[s
             if not _known(cast(Any, type(item)), ("error_code",)):
                 yield from inside
                 continue
-            special = [
+            special_items = [
                 pair
                 for pair in inside
                 if getattr(pair[1], "error_code", 0) or _first(pair[1], _RESPONSE_OFFSETS) is not None
             ]
-            if item.error_code or not special:
+            if item.error_code or not special_items:
                 yield name, item, None
-            yield from special
+            yield from special_items
 
 
 def _name_of(item: Any, topic_name: TopicName) -> str:

@@ -127,8 +127,8 @@ class Diagnostics(Observer):
 
     def _refuse_feature(self, exchange: Exchange, feature: str, names: Sequence[str]) -> None:
         api = exchange.codec
-        what = f"{api.name} v{api.version} for {', '.join(_shortened(name) for name in names[:1])}"
-        refusal = Refusal(feature, what, UNSERVED[feature])
+        subject = f"{api.name} v{api.version} for {', '.join(_shortened(name) for name in names[:1])}"
+        refusal = Refusal(feature, subject, UNSERVED[feature])
         client_id = shown_client_id(exchange.client_id)
         self._log(exchange.node.broker_id, exchange.peer, client_id, refusal, exchange.now_ms)
 
@@ -186,13 +186,13 @@ class Diagnostics(Observer):
         host: the address of the client, without a port. client_id: its client id as log lines show it, quoted and shortened (`shown_client_id`).
         Only the last `LATEST_REQUESTS` requests of the cluster are searched.
         """
-        for seen in self._journal.latest(LATEST_REQUESTS):
-            if seen.at_ms < since_ms:
+        for request in self._journal.latest(LATEST_REQUESTS):
+            if request.at_ms < since_ms:
                 return False
             if (
-                seen.api_key in READS_OR_JOINS
-                and seen.client_address == host
-                and shown_client_id(seen.client_id) == client_id
+                request.api_key in READS_OR_JOINS
+                and request.client_address == host
+                and shown_client_id(request.client_id) == client_id
             ):
                 return True
         return False
@@ -214,23 +214,23 @@ class Diagnostics(Observer):
                 "unknown API", f"API key {key} v{version}", f"no such API; {_other_protocol(peer.listener_name)}"
             )
         name = APIS[key].name
-        what = f"{name} v{version}"
-        served = peer.node.apis.get(key)
-        if served is None:
+        subject = f"{name} v{version}"
+        served_api = peer.node.apis.get(key)
+        if served_api is None:
             advice = (
                 f"this broker, as Kafka {self._release}, does not serve it; "
                 f"`kafkaproto apis --release {self._release}` lists what is served"
             )
-            return Refusal(name, what, ADVICE.get(ApiKey(key), advice))
-        if not served.first_accepted <= version <= served.max_version:
-            versions = f"v{served.first_accepted} to v{served.max_version}"
+            return Refusal(name, subject, ADVICE.get(ApiKey(key), advice))
+        if not served_api.first_accepted <= version <= served_api.max_version:
+            versions = f"v{served_api.first_accepted} to v{served_api.max_version}"
             return Refusal(
                 name,
-                what,
+                subject,
                 f"with release {self._release} only {versions} are served; use a client that asks for versions "
                 "(ApiVersions), or start the broker with another --release",
             )
-        return Refusal(f"{name} cannot be read", what, f"{why}; the request is damaged, or its client has a bug")
+        return Refusal(f"{name} cannot be read", subject, f"{why}; the request is damaged, or its client has a bug")
 
     def _log(self, broker_id: int, peer: Any, client_id: str, refusal: Refusal, now_ms: int) -> None:
         quiet = self._lines.count((peer.client_address, client_id, refusal.kind), now_ms)

@@ -130,11 +130,11 @@ class ThrottleSeen:
 
     def __str__(self) -> str:
         client = "client without id" if self.client_id is None else printable(self.client_id)
-        how = "response held back" if self.held else "throttled"
-        ended = "" if self.ended_ms is None else f", over after {self.ended_ms - self.at_ms} ms"
+        action = "response held back" if self.held else "throttled"
+        end_text = "" if self.ended_ms is None else f", over after {self.ended_ms - self.at_ms} ms"
         return (
             f"{_seconds(self.elapsed_ms)} broker {self.broker_id} connection {self.connection_id} {client}: "
-            f"{self.api} v{self.api_version} {how} for {self.throttle_time_ms} ms{ended}: {self.reason}"
+            f"{self.api} v{self.api_version} {action} for {self.throttle_time_ms} ms{end_text}: {self.reason}"
         )
 
     def __repr__(self) -> str:
@@ -241,16 +241,16 @@ class Journal(Observer):
         self.response_ready(exchange, bytearray(), (), 0, throttle_ms, held)
 
     def throttled(self, exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> None:
-        seen = throttle_of(exchange, throttle_ms, reason, held)
-        seen.elapsed_ms = seen.at_ms - self.started_ms
-        self._throttles.append(seen)
-        self._going_on[seen.connection_id] = seen
+        throttle = throttle_of(exchange, throttle_ms, reason, held)
+        throttle.elapsed_ms = throttle.at_ms - self.started_ms
+        self._throttles.append(throttle)
+        self._going_on[throttle.connection_id] = throttle
         self.total += 1
 
     def throttle_ended(self, connection_id: int, now_ms: int) -> None:
-        seen = self._going_on.pop(connection_id, None)
-        if seen is not None:
-            seen.ended_ms = now_ms
+        throttle = self._going_on.pop(connection_id, None)
+        if throttle is not None:
+            throttle.ended_ms = now_ms
             self.total += 1
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
@@ -307,8 +307,8 @@ class Journal(Observer):
         return _seconds(now_ms - self.started_ms)
 
     def _seen(self, row: tuple[Any, ...]) -> RequestSeen:
-        seen = RequestSeen(*row)
-        return seen._replace(elapsed_ms=seen.at_ms - self.started_ms)
+        request = RequestSeen(*row)
+        return request._replace(elapsed_ms=request.at_ms - self.started_ms)
 
 
 class DetailedJournal(Journal):
@@ -331,8 +331,8 @@ class DetailedJournal(Journal):
 
     def response_built(self, exchange: Exchange, message: Any) -> None:
         connection_id = exchange.peer.connection_id
-        begun = self._begun.get(connection_id, RequestDetails())
-        self._details[connection_id] = response_details(message, begun, _topic_names(exchange))
+        details_of_request = self._begun.get(connection_id, RequestDetails())
+        self._details[connection_id] = response_details(message, details_of_request, _topic_names(exchange))
 
     def response_ready(
         self,
@@ -344,9 +344,9 @@ class DetailedJournal(Journal):
         held: bool,
     ) -> None:
         super().response_ready(exchange, out, splices, size_bytes, throttle_ms, held)
-        begun = self._begun.pop(exchange.peer.connection_id, RequestDetails())
+        details_of_request = self._begun.pop(exchange.peer.connection_id, RequestDetails())
         details = self._details.pop(exchange.peer.connection_id, None)
-        self._requests[-1] = (*self._requests[-1], details or begun.unanswered())
+        self._requests[-1] = (*self._requests[-1], details or details_of_request.unanswered())
 
     def connection_closed(self, broker_id: int, connection: Any, why: str, now_ms: int) -> None:
         self._begun.pop(connection.connection_id, None)

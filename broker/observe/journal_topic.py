@@ -290,7 +290,7 @@ class JournalTopic(Observer):
             self._append(leader, batch, now_ms)
 
     def _note_lagging_clients(self, now_ms: int) -> None:
-        fetched = {(value["client_id"], value["topic"], value["partition"]) for value in self._of_kind("fetched")}
+        places = {(value["client_id"], value["topic"], value["partition"]) for value in self._of_kind("fetched")}
         for topic, index in {(value["topic"], value["partition"]): None for value in self._of_kind("produced")}:
             leader, _ = self._cluster.controller.image.leader_of(topic, index)
             partition = None if leader == NO_LEADER else self._cluster.nodes[leader].replicas.find(topic, index)
@@ -298,7 +298,7 @@ class JournalTopic(Observer):
                 continue
             end = partition.log.high_watermark
             for client_id, broker_id, next_offset in self._reached.connected(topic, index):
-                if next_offset < end and (client_id, topic, index) not in fetched:
+                if next_offset < end and (client_id, topic, index) not in places:
                     offsets = {"next_offset": next_offset, "high_watermark": end}
                     self._position(("behind", client_id, broker_id, topic, index), now_ms, offsets)
 
@@ -311,8 +311,8 @@ class JournalTopic(Observer):
         # Entries of the same time keep their order, because sorting is stable: throttles before positions.
         entries.sort(key=lambda entry: int(entry[1]["at_ms"]))
         if self._unreported:
-            dropped = {"v": VERSION, "kind": "dropped", "at_ms": now_ms, "broker": leader, "count": self._unreported}
-            entries.append((f"broker-{leader}", dropped))
+            event = {"v": VERSION, "kind": "dropped", "at_ms": now_ms, "broker": leader, "count": self._unreported}
+            entries.append((f"broker-{leader}", event))
         self._entries, self._positions, self._unreported = [], {}, 0
         return [NewRecord(_json(value), key.encode(), value["at_ms"]) for key, value in entries]
 

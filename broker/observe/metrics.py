@@ -55,10 +55,10 @@ class ThrottleQueues(Observer):
 
     def throttled(self, exchange: Exchange, throttle_ms: int, reason: Any, held: bool) -> None:
         if isinstance(reason, ThrottleReason):
-            now_ms, ends = exchange.now_ms, self._ends
-            heappush(ends, (now_ms + throttle_ms, exchange.node.broker_id, reason.quota))
-            while ends and ends[0][0] <= now_ms:
-                heappop(ends)
+            now_ms, throttle_ends = exchange.now_ms, self._ends
+            heappush(throttle_ends, (now_ms + throttle_ms, exchange.node.broker_id, reason.quota))
+            while throttle_ends and throttle_ends[0][0] <= now_ms:
+                heappop(throttle_ends)
 
     def cleared(self, now_ms: int) -> None:
         self._ends.clear()
@@ -81,10 +81,10 @@ class Measured(Protocol):
 def snapshot(cluster: Measured, now_ms: int) -> Metrics:
     """Return the current metrics of all running brokers."""
     metrics: Metrics = {}
-    waiting = cluster.throttle_queues.sizes(now_ms)
+    queue_sizes = cluster.throttle_queues.sizes(now_ms)
     for node in cluster.nodes:
         if node.running:
-            for name, group, tags, value in _of_broker(node, waiting, now_ms):
+            for name, group, tags, value in _of_broker(node, queue_sizes, now_ms):
                 metrics[MetricName(name, group, tags, node.broker_id)] = value
     for sensor in cluster.mutations.metrics(now_ms):
         for name, group, tags, value in _of_mutations(sensor):

@@ -34,11 +34,11 @@ def read_metrics(payload: bytes) -> list[MetricSeen]:
     """Return the data points in the payload of a push. Raises ValueError if the payload is not a `MetricsData` message."""
     try:
         return [
-            seen
+            point
             for resource in _messages(memoryview(payload), 1)
             for scope in _messages(resource, 2)
             for metric in _messages(scope, 2)
-            for seen in _points(metric)
+            for point in _points(metric)
         ]
     except (IndexError, struct.error, UnicodeDecodeError):
         raise ValueError(

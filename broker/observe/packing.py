@@ -160,8 +160,8 @@ class MovesByLog:
         flags: the field `flags` of the first entry: 1 (`BEGINS`) if the trace has no earlier entry about the log, otherwise 0.
         """
         key, all_moves = id(log), self._moves
-        gone = ref(log, lambda _: all_moves.pop(key, None))
-        moves = all_moves[key] = Moves(state_of_one(topic, index), flags, gone)
+        log_ref = ref(log, lambda _: all_moves.pop(key, None))
+        moves = all_moves[key] = Moves(state_of_one(topic, index), flags, log_ref)
         return moves
 
     def clear(self) -> None:
@@ -191,9 +191,9 @@ class Entries:
         large = size_bytes > LARGE_BYTES
         if large:
             self.flush()
-        waiting = self._waiting
-        waiting.append(entry)
-        if large or len(waiting) >= self._together:
+        waiting_entries = self._waiting
+        waiting_entries.append(entry)
+        if large or len(waiting_entries) >= self._together:
             self.flush()
 
     def keep_packed(self, entry: bytes) -> None:
@@ -203,7 +203,7 @@ class Entries:
     def flush(self) -> None:
         """Encode the collected entries, and call the function `sink` with them."""
         if self._waiting:
-            waiting = self._waiting.copy()
+            waiting_entries = self._waiting.copy()
             self._waiting.clear()  # in place, because `keep_move` refers to this list
             if self.ended:
                 return
@@ -214,11 +214,11 @@ class Entries:
                     else entry[0](*entry[1])
                     if isinstance(entry, tuple)
                     else entry
-                    for entry in waiting
+                    for entry in waiting_entries
                 ]
             except struct.error:
-                pieces = [_packed_or_empty(entry) for entry in waiting]
-            self._sink(b"".join(pieces), len(waiting))
+                pieces = [_packed_or_empty(entry) for entry in waiting_entries]
+            self._sink(b"".join(pieces), len(waiting_entries))
 
     def end(self) -> None:
         """Encode the collected entries, call the function `sink` with them, and drop all entries that are added later."""

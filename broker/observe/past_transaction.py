@@ -40,14 +40,14 @@ class PastTransaction:
     elapsed_ms: int = 0
 
     def __str__(self) -> str:
-        lasted = "" if self.decided_ms is None else f" after {self.decided_ms} ms"
+        duration_text = "" if self.decided_ms is None else f" after {self.decided_ms} ms"
         if self.duration_ms is not None and self.decided_ms is not None:
-            lasted += f" and {self.duration_ms - self.decided_ms} ms for its markers"
+            duration_text += f" and {self.duration_ms - self.decided_ms} ms for its markers"
         cause = "" if self.cause is None else f": {self.cause}"
         partitions = ", ".join(f"{topic}-{index}" for topic, index in self.partitions) or "no partitions"
         return (
             f"+{self.elapsed_ms / 1000:.3f} s broker {self.broker_id} transaction {self.transactional_id} of producer {self.producer_id} "
-            f"epoch {self.epoch}: {self.state}{lasted} with {partitions}{cause}"
+            f"epoch {self.epoch}: {self.state}{duration_text} with {partitions}{cause}"
         )
 
     def __repr__(self) -> str:

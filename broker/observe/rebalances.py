@@ -49,12 +49,12 @@ class RebalanceSeen:
     def __str__(self) -> str:
         word = "generation" if self.group_type == CLASSIC else "epoch"
         to_epoch = "..." if self.to_epoch is None else self.to_epoch
-        lasted = "" if self.duration_ms is None else f" after {self.duration_ms} ms"
+        duration_text = "" if self.duration_ms is None else f" after {self.duration_ms} ms"
         members = ", ".join(self.members) or "no members"
         causes = "; ".join(map(str, self.causes)) or "cause unknown"
         return (
             f"+{self.elapsed_ms / 1000:.3f} s broker {self.broker_id} group {self.group_id}: {word} {self.from_epoch} to {to_epoch}, "
-            f"{self.state}{lasted} with {members}: {causes}"
+            f"{self.state}{duration_text} with {members}: {causes}"
         )
 
     def __repr__(self) -> str:
@@ -121,7 +121,7 @@ class RebalanceHistory(Observer):
             current.state = _DEAD
 
     def _add(self, broker_id: int, change: GroupChange, to_epoch: int | None, now_ms: int) -> RebalanceSeen:
-        seen = RebalanceSeen(
+        rebalance = RebalanceSeen(
             now_ms,
             broker_id,
             change.group_id,
@@ -135,11 +135,11 @@ class RebalanceHistory(Observer):
         )
         # The group moves to the end, so that the first group is the one whose last rebalance is the oldest.
         entries = self._of_group.pop(change.group_id, None) or deque(maxlen=MOST_OF_GROUP)
-        entries.append(seen)
+        entries.append(rebalance)
         self._of_group[change.group_id] = entries
         if len(self._of_group) > MOST_GROUPS:
             del self._of_group[next(iter(self._of_group))]
-        return seen
+        return rebalance
 
     def cleared(self, now_ms: int) -> None:
         self._started_ms = now_ms
@@ -147,10 +147,10 @@ class RebalanceHistory(Observer):
 
     def of_group(self, group_id: str) -> list[RebalanceSeen]:
         """Return copies of the rebalances of a group, oldest first; none for an unknown group."""
-        return [replace(seen) for seen in self._of_group.get(group_id, ())]
+        return [replace(rebalance) for rebalance in self._of_group.get(group_id, ())]
 
     def latest(self, count: int) -> list[RebalanceSeen]:
         """Return copies of the last `count` rebalances of all groups, oldest first."""
-        every: Iterator[RebalanceSeen] = (seen for entries in self._of_group.values() for seen in entries)
-        ordered = sorted(every, key=lambda seen: seen.at_ms)
+        rebalances: Iterator[RebalanceSeen] = (seen for entries in self._of_group.values() for seen in entries)
+        ordered = sorted(rebalances, key=lambda seen: seen.at_ms)
         return [replace(seen) for seen in ordered[max(0, len(ordered) - count) :]]

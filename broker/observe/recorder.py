@@ -134,7 +134,7 @@ class Recorder(Observer):
 
     def request_refused(self, broker_id: int, peer: Peer, frame: memoryview, why: str, now_ms: int) -> None:
         seq, now_ns = next(self._seq), monotonic_ns()
-        kept, records = cut_unhandled(frame)
+        stored_frame, records = cut_unhandled(frame)
         _note_problem(self, now_ms, broker_id, peer, seq, why)
         self._entries.keep_packed(
             encoded(
@@ -153,7 +153,7 @@ class Recorder(Observer):
                     closes=True,
                     request_bytes=len(frame),
                     response_bytes=0,
-                    request=kept,
+                    request=stored_frame,
                     response=b"",
                     request_records=records,
                     response_records=(),

@@ -30,7 +30,7 @@ class TelemetryHistory(Observer):
             TelemetrySeen,  # loaded on first use, so that brokers start faster
         )
 
-        seen = TelemetrySeen(
+        push_seen = TelemetrySeen(
             now_ms,
             broker_id,
             push.client_instance_id,
@@ -39,8 +39,8 @@ class TelemetryHistory(Observer):
             push.compression.name.lower(),
             push.payload,
         )
-        self._pushes.append(seen)
-        self._bytes += len(seen.payload)
+        self._pushes.append(push_seen)
+        self._bytes += len(push_seen.payload)
         while len(self._pushes) > MOST_PUSHES or (self._bytes > MOST_BYTES and len(self._pushes) > 1):
             self._bytes -= len(self._pushes.popleft().payload)
 
@@ -50,4 +50,4 @@ class TelemetryHistory(Observer):
 
     def pushes(self, client_id: str | None = None) -> list[TelemetrySeen]:
         """Return the pushes, oldest first. client_id: only those of clients with this `client.id`; None for all."""
-        return [seen for seen in self._pushes if client_id in (None, seen.client_id)]
+        return [push for push in self._pushes if client_id in (None, push.client_id)]

@@ -38,8 +38,8 @@ class TransactionHistory(Observer):
             if current is None:
                 self._add(broker_id, change, now_ms)
             else:
-                known = set(current.partitions)
-                current.partitions += tuple(key for key in change.added if key not in known)
+                known_partitions = set(current.partitions)
+                current.partitions += tuple(key for key in change.added if key not in known_partitions)
                 current.broker_id = broker_id
             return
         if current is None or change.state == current.state:
@@ -62,7 +62,7 @@ class TransactionHistory(Observer):
             PastTransaction,  # loaded on first use, so that brokers start faster
         )
 
-        seen = PastTransaction(
+        transaction = PastTransaction(
             now_ms,
             broker_id,
             change.transactional_id,
@@ -73,7 +73,7 @@ class TransactionHistory(Observer):
         )
         # The id moves to the end, so that the first id is the one whose last transaction is the oldest.
         entries = self._of_id.pop(change.transactional_id, None) or deque(maxlen=MOST_OF_ID)
-        entries.append(seen)
+        entries.append(transaction)
         self._of_id[change.transactional_id] = entries
         if len(self._of_id) > MOST_IDS:
             del self._of_id[next(iter(self._of_id))]
@@ -84,10 +84,10 @@ class TransactionHistory(Observer):
 
     def of_id(self, transactional_id: str) -> list[PastTransaction]:
         """Return copies of the transactions of an id, oldest first; none for an unknown id."""
-        return [replace(seen) for seen in self._of_id.get(transactional_id, ())]
+        return [replace(transaction) for transaction in self._of_id.get(transactional_id, ())]
 
     def latest(self, count: int) -> list[PastTransaction]:
         """Return copies of the last `count` transactions of all ids, oldest first."""
-        every: Iterator[PastTransaction] = (seen for entries in self._of_id.values() for seen in entries)
-        ordered = sorted(every, key=lambda seen: seen.at_ms)
+        transactions: Iterator[PastTransaction] = (seen for entries in self._of_id.values() for seen in entries)
+        ordered = sorted(transactions, key=lambda seen: seen.at_ms)
         return [replace(seen) for seen in ordered[max(0, len(ordered) - count) :]]

@@ -17,11 +17,11 @@ def undeliverable_text(facts: Mapping[str, Any]) -> str:
     facts: client_id, topic, partition, response_bytes (the size of a response with this batch), quota (the client's consumer_byte_rate),
     largest_bytes (the largest response that the quota allows) and window_ms (the longest time over which the client's rate is measured).
     """
-    needed = facts["response_bytes"] * 1000 // facts["window_ms"] + 1
+    needed_rate = facts["response_bytes"] * 1000 // facts["window_ms"] + 1
     return (
         f"client-id {facts['client_id']!r} can never fetch {facts['topic']}-{facts['partition']}: its next batch makes a response of "
         f"{facts['response_bytes']} bytes, and consumer_byte_rate={facts['quota']:g} allows at most {facts['largest_bytes']} bytes within "
-        f"{facts['window_ms']} ms; set consumer_byte_rate to {needed} or more, or produce smaller batches"
+        f"{facts['window_ms']} ms; set consumer_byte_rate to {needed_rate} or more, or produce smaller batches"
     )
 
 
