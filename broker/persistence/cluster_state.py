@@ -97,15 +97,15 @@ class ClusterPersistence:
         self._cluster = cluster
         self.cluster_id = directory.cluster_id
         self.life = self.metadata_log.life
-        left = self.metadata_log.left
-        self.is_new = left.life == 0
+        previous_state = self.metadata_log.left
+        self.is_new = previous_state.life == 0
         """Whether this is the first process that uses the data directory."""
-        self.was_closed = left.was_closed
+        self.was_closed = previous_state.was_closed
         """Whether the previous process stopped properly."""
-        self.recovered_quotas = sum(value is not None for value in left.quotas.values())
-        self.topics_left = frozenset(left.topics)
-        self.next_producer_id = left.next_producer_id
-        self._groups_to_move = dict(left.groups)
+        self.recovered_quotas = sum(value is not None for value in previous_state.quotas.values())
+        self.topics_left = frozenset(previous_state.topics)
+        self.next_producer_id = previous_state.next_producer_id
+        self._groups_to_move = dict(previous_state.groups)
         """Maps group ids to (protocol type, offsets): committed offsets that an earlier version of this broker stored in the metadata log."""
         self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
         self._quotas_restored = False
@@ -118,12 +118,12 @@ class ClusterPersistence:
         All parts of the cluster must exist when this method is called. Brokers that were stopped in the previous process are running afterwards.
         """
         cluster, metadata_log = self._cluster, self.metadata_log
-        left = metadata_log.left
-        self._check_brokers(left.topics.values())
-        features = restored_features(cluster.config.release, left.features)
+        previous_state = metadata_log.left
+        self._check_brokers(previous_state.topics.values())
+        features = restored_features(cluster.config.release, previous_state.features)
         cluster.config.restore_eligible_leader_replicas(ELIGIBLE_LEADER_REPLICAS in features)
         self._quotas_at_start = cluster.quota_store.all()
-        for owner, layer in left.configs.items():
+        for owner, layer in previous_state.configs.items():
             if isinstance(owner, SubscriptionName):
                 cluster.config.set_client_metrics(owner.name, layer)
             elif isinstance(owner, str):
@@ -132,19 +132,19 @@ class ClusterPersistence:
                 cluster.config.set_dynamic(owner, {**cluster.config.dynamic_texts(owner), **layer})
         for node in cluster.nodes:
             node.replicas.limit_replication()
-        for (components, key), value in left.quotas.items():
+        for (components, key), value in previous_state.quotas.items():
             cluster.quota_store.set(parse_entity(components), key, value)
         self._quotas_restored = True
-        cluster.controller.restore(left.topics, left.scram, features)
+        cluster.controller.restore(previous_state.topics, previous_state.scram, features)
         cluster.stores.began()
         metadata_log.begin()
         cluster.controller.give_leaders()
         self._move_offsets()
         self._forget_deleted_topics()
-        for what in metadata_log.cuts:
+        for cut in metadata_log.cuts:
             if cluster.events.noted is not None:
-                cluster.events.noted(cluster.actions.now_ms, -1, "recovery", {"cut": what})
-        if left.topics:
+                cluster.events.noted(cluster.actions.now_ms, -1, "recovery", {"cut": cut})
+        if previous_state.topics:
             cluster.log_manager.wake(cluster.actions.now_ms)
 
     def _move_offsets(self) -> None:
@@ -272,8 +272,8 @@ class ClusterPersistence:
         """
         if not self._quotas_restored:
             return
-        listed = [(tuple(entity.components()), key, value) for entity, key, value in changed]
-        self.metadata_log.note_or_refuse(records.quotas(listed))
+        quota_entries = [(tuple(entity.components()), key, value) for entity, key, value in changed]
+        self.metadata_log.note_or_refuse(records.quotas(quota_entries))
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         self.metadata_log.note_or_refuse(records.config(owner, layer))
@@ -289,8 +289,8 @@ class ClusterPersistence:
         old, new: the metadata of the cluster before and after a change. changed: the names of the topics that differ.
         """
         if changed:
-            there = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]
-            yield records.image(there, [name for name in changed if name not in new.topics])
+            topic_pairs = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]
+            yield records.image(topic_pairs, [name for name in changed if name not in new.topics])
         if new.scram is not old.scram:
             yield records.scram(old.scram, new.scram)
         if new.features is not old.features:

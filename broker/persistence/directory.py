@@ -86,9 +86,9 @@ class DataDirectory:
                 f"data directory {self.path} cannot be read: {error.strerror}; give another folder, {EXAMPLE}"
             ) from None
         if not names <= OWN_NAMES and "meta.json" not in names:
-            foreign = min(names - OWN_NAMES)
+            foreign_file = min(names - OWN_NAMES)
             raise ConfigError(
-                f"data directory {self.path} contains files that kafkaproto did not write, such as {foreign}; give an empty folder, {EXAMPLE}"
+                f"data directory {self.path} contains files that kafkaproto did not write, such as {foreign_file}; give an empty folder, {EXAMPLE}"
             )
 
     def _lock_or_refuse(self) -> int:
@@ -119,9 +119,9 @@ class DataDirectory:
     def _meta(self, new_cluster_id: str) -> str:
         path = self.path / "meta.json"
         if not path.exists():
-            new = path.with_name("meta.json.new")
-            new.write_text(json.dumps({"format": FORMAT, "cluster_id": new_cluster_id}) + "\n")
-            new.rename(path)
+            new_path = path.with_name("meta.json.new")
+            new_path.write_text(json.dumps({"format": FORMAT, "cluster_id": new_cluster_id}) + "\n")
+            new_path.rename(path)
             return new_cluster_id
         try:
             meta: dict[str, Any] = json.loads(path.read_text())

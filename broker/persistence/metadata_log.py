@@ -86,12 +86,12 @@ class MetadataLog:
             )
 
     def _unknown_partitions(self) -> list[Path]:
-        known = {
+        known_paths = {
             self.directory.partition(topic.topic_id, state.index)
             for topic in self.left.topics.values()
             for state in topic.partitions
         }
-        return [path for path in self.directory.partitions() if path not in known]
+        return [path for path in self.directory.partitions() if path not in known_paths]
 
     def _cut(self, removed_data: str) -> None:
         self.cuts.append(removed_data)
@@ -144,8 +144,8 @@ class MetadataLog:
         if self._rewrite_due:
             self._write_anew()
         self._facts.append(fact)
-        grown = self._facts.size_bytes - self._written_anew_bytes
-        if grown > max(LEAST_GROWTH_BYTES, self._written_anew_bytes):
+        growth_bytes = self._facts.size_bytes - self._written_anew_bytes
+        if growth_bytes > max(LEAST_GROWTH_BYTES, self._written_anew_bytes):
             # The change just persisted has not happened yet, so the log is rewritten with the next one.
             self._rewrite_due = True
 
@@ -229,17 +229,17 @@ class MetadataLog:
         if self._is_open:
             return None
         try:
-            recovered = recover(store, self.left.logs_of(topic_id, index), not self.left.was_closed, self._now_ms())
+            recovered_log = recover(store, self.left.logs_of(topic_id, index), not self.left.was_closed, self._now_ms())
         except OSError as error:
             raise ConfigError(
                 f"data directory {self.directory.path} cannot be read: {error}; give another folder, for example --data-dir ./kafka-data"
             ) from None
-        if recovered.cut_bytes:
+        if recovered_log.cut_bytes:
             name = next((t.name for t in self.left.topics.values() if t.topic_id == topic_id), topic_id.hex())
             self._cut(
-                f"{recovered.cut_bytes} damaged bytes of {name}-{index}, which ends at offset {recovered.cut_at} now"
+                f"{recovered_log.cut_bytes} damaged bytes of {name}-{index}, which ends at offset {recovered_log.cut_at} now"
             )
-        return recovered.state
+        return recovered_log.state
 
 
 class PartitionRecorder:

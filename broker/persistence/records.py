@@ -65,18 +65,18 @@ class MetadataState:
 
     def _on_image(self, fact: MetadataRecord) -> None:
         for name in fact["deleted"]:
-            gone = self.topics.pop(name, None)
-            if gone is not None:
-                for state in gone.partitions:
-                    self.logs.pop((gone.topic_id, state.index), None)
+            deleted_topic = self.topics.pop(name, None)
+            if deleted_topic is not None:
+                for state in deleted_topic.partitions:
+                    self.logs.pop((deleted_topic.topic_id, state.index), None)
                 for _, offsets in self.groups.values():
                     for key in [key for key in offsets if key[0] == name]:
                         del offsets[key]
         for topic in fact["topics"]:
             before = self.topics.get(topic["name"])
             topic_id = bytes.fromhex(topic["id"])
-            known = before.partitions if before is not None and before.topic_id == topic_id else ()
-            states = {state.index: state for state in known}
+            old_states = before.partitions if before is not None and before.topic_id == topic_id else ()
+            states = {state.index: state for state in old_states}
             states.update((p[0], _partition(p)) for p in topic["partitions"])
             self.topics[topic["name"]] = Topic(
                 topic["name"], topic_id, tuple(states[i] for i in sorted(states)), dict(topic["configs"])
@@ -132,8 +132,8 @@ class MetadataState:
         self.logs[(bytes.fromhex(fact["topic"]), fact["partition"])] = LogFacts(state)
 
     def _on_log_start(self, fact: MetadataRecord) -> None:
-        known = self.logs.setdefault((bytes.fromhex(fact["topic"]), fact["partition"]), LogFacts())
-        known.starts.append(LogStart(fact["at"], fact["start"], _producers(fact["producers"])))
+        log_facts = self.logs.setdefault((bytes.fromhex(fact["topic"]), fact["partition"]), LogFacts())
+        log_facts.starts.append(LogStart(fact["at"], fact["start"], _producers(fact["producers"])))
 
 
 def life(number: int) -> MetadataRecord:
@@ -193,11 +193,11 @@ def commit(group_id: str, protocol_type: str | None, offsets: Mapping[PartitionK
 
     The offsets in such a record have no topic ids. protocol_type: the group's protocol type, such as "consumer"; None if it has none.
     """
-    listed = [
+    offset_entries = [
         [*key, offset, leader_epoch, metadata, committed_ms, expire_ms]
         for key, (offset, leader_epoch, metadata, committed_ms, expire_ms, _) in offsets.items()
     ]
-    return {"kind": "commit", "group": group_id, "type": protocol_type, "offsets": listed}
+    return {"kind": "commit", "group": group_id, "type": protocol_type, "offsets": offset_entries}
 
 
 def group_gone(group_id: str) -> MetadataRecord:

@@ -67,16 +67,16 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
     assert store.folder is not None
     state = facts.state
     segments = _segments_worth_keeping(store.folder, state.runs, now_ms)
-    ends = [segment.end for segment in segments]
-    end_position = max([state.at, *ends, *(start.at for start in facts.starts)])
+    end_positions = [segment.end for segment in segments]
+    end_position = max([state.at, *end_positions, *(start.at for start in facts.starts)])
     is_open = bool(segments) and not segments[-1].is_cleaned and segments[-1].end == end_position
     _resume(store, store.folder, segments, end_position, is_open)
     with store.temporary_readers():
-        recovered = _as_a_log(store, facts, _Files(store, store.folder, segments, verify))
+        recovered_log = _as_a_log(store, facts, _Files(store, store.folder, segments, verify))
     if store.open_bytes:
         _, first = next(headers(store, store.end_position - store.open_bytes, store.end_position))
         store.segment_time.appended(store.segment_number, first.max_timestamp, now_ms)
-    return recovered
+    return recovered_log
 
 
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
@@ -86,15 +86,15 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
     compaction wrote a file, and the file overlaps none of these ranges, the compaction did not end. now_ms: taken as the time of the last append to
     each segment, because the real time is unknown.
     """
-    kept = []
+    kept_segments = []
     for on_disk in folder.segments():
         segment = NamedSegment.from_disk(folder, on_disk, now_ms)
         is_used = any(run.start < segment.end and segment.base < run.end for run in runs)
         if on_disk.size_bytes and (is_used or not on_disk.is_cleaned):
-            kept.append(segment)
+            kept_segments.append(segment)
         else:
             segment.drop()
-    return kept
+    return kept_segments
 
 
 def _resume(
@@ -106,8 +106,8 @@ def _resume(
 
     folder: where a new segment gets its file. is_open: True if the next append continues the last segment, False if it starts a new segment.
     """
-    following = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
-    store.resume([*segments, *following], end_position)
+    new_segments = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
+    store.resume([*segments, *new_segments], end_position)
 
 
 def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
@@ -195,7 +195,7 @@ class _Files:
         of byte positions whose batches must stay.
         """
         cut_bytes = 0
-        kept: list[NamedSegment] = []
+        kept_segments: list[NamedSegment] = []
         for segment in self.segments:
             is_needed = any(run.start < segment.end and segment.base < run.end for run in needed)
             if segment.end > position and not segment.is_cleaned:
@@ -206,9 +206,9 @@ class _Files:
                     cut_bytes += segment.end - segment.base
                     segment.drop()
                     continue
-            kept.append(segment)
-        self.segments = kept
-        _resume(self._store, self._folder, kept, self._store.end_position, is_open=False)
+            kept_segments.append(segment)
+        self.segments = kept_segments
+        _resume(self._store, self._folder, kept_segments, self._store.end_position, is_open=False)
         return cut_bytes
 
     def _is_sound(self, view: memoryview, at: int, size: int) -> bool:
@@ -226,10 +226,10 @@ def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tupl
     files: the partition's segment files. runs: the log's runs in its last persisted state, in the order of their offsets.
     """
     first = files.first_position
-    there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]
-    whole: dict[OffsetRange, OffsetRange] = {}
+    cut_runs = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]
+    sound_ranges: dict[OffsetRange, OffsetRange] = {}
     damaged: dict[OffsetRange, int] = {}
-    for run in sorted(there, key=lambda run: run.start):
+    for run in sorted(cut_runs, key=lambda run: run.start):
         first_offset, end, end_offset = -1, run.start, run.first_offset
         try:
             for position, header in files.batches(run.start, run.end):
@@ -240,14 +240,14 @@ def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tupl
             damaged[run] = damage.position
         else:
             end_offset = run.end_offset
-        whole[run] = OffsetRange(run.start, end, max(run.first_offset, first_offset), end_offset)
-    kept: list[OffsetRange] = []
-    for run in there:
-        if whole[run].end > whole[run].start:
-            kept.append(whole[run])
+        sound_ranges[run] = OffsetRange(run.start, end, max(run.first_offset, first_offset), end_offset)
+    sound_runs: list[OffsetRange] = []
+    for run in cut_runs:
+        if sound_ranges[run].end > sound_ranges[run].start:
+            sound_runs.append(sound_ranges[run])
         if run in damaged:
-            return kept, damaged[run]
-    return kept, None
+            return sound_runs, damaged[run]
+    return sound_runs, None
 
 
 def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:

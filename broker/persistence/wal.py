@@ -45,10 +45,10 @@ class WriteAheadLog:
         """Append the record `fact` with one unbuffered write. If this method raises StorageError, the record is not in the file."""
         data = _framed(fact)
         try:
-            written = os.pwrite(self._fd, data, self.size_bytes)
-            if written != len(data):
+            written_bytes = os.pwrite(self._fd, data, self.size_bytes)
+            if written_bytes != len(data):
                 raise OSError(
-                    f"only {written} of the {len(data)} bytes were written to {self.path}; free some space on its disk"
+                    f"only {written_bytes} of the {len(data)} bytes were written to {self.path}; free some space on its disk"
                 )
         except OSError as error:
             with suppress(OSError):
@@ -60,19 +60,19 @@ class WriteAheadLog:
 
     def replace(self, facts: Iterable[MetadataRecord]) -> None:
         """Replace all records of the file by `facts`, atomically. If this method raises StorageError, the file still has the old records."""
-        new, fd = self.path.with_name("facts.new"), -1
+        new_path, fd = self.path.with_name("facts.new"), -1
         try:
-            with new.open("wb") as file:
+            with new_path.open("wb") as file:
                 for fact in facts:
                     file.write(_framed(fact))
             # Opened before the rename, because after the rename an error would come too late: the old records are gone then.
-            fd = os.open(new, os.O_RDWR | os.O_CLOEXEC)
-            new.rename(self.path)
+            fd = os.open(new_path, os.O_RDWR | os.O_CLOEXEC)
+            new_path.rename(self.path)
         except OSError as error:
             if fd >= 0:
                 os.close(fd)
             with suppress(OSError):
-                new.unlink()
+                new_path.unlink()
             raise StorageError(
                 f"cannot rewrite the metadata log {self.path}: {error}; check that its disk has free space and its folder is writable"
             ) from error
