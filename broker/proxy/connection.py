@@ -94,19 +94,19 @@ class ProxyConnection:
         self._from_client += data
         if self._from_client[:2] == b"\x16\x03":
             raise NotKafka("the client speaks TLS, which this proxy does not support; use a listener without TLS")
-        on, back = bytearray(), bytearray()
+        to_broker, to_client = bytearray(), bytearray()
         try:
             for message in _frames(self._from_client, LARGEST_FRAME_BYTES):
                 response = self._request(memoryview(message), now_ns)
                 if response is None:
-                    on += frame(message)
+                    to_broker += frame(message)
                 else:
-                    back += response
+                    to_client += response
         except NotKafka as error:
-            if not on and not back:
+            if not to_broker and not to_client:
                 raise
             self.broken = error
-        return bytes(on), bytes(back)
+        return bytes(to_broker), bytes(to_client)
 
     def responded(self, data: bytes, now_ns: int) -> bytes:
         """Process bytes from the broker. Returns the bytes for the client.
@@ -232,10 +232,10 @@ def _frames(received: bytearray, max_bytes: int | None) -> Iterator[bytes]:
                     f"a frame announces {length} bytes, but the proxy accepts at most {max_bytes}: "
                     "the client does not use Kafka's protocol, or it must send smaller requests"
                 )
-            whole = take_frame(received)
-            if whole is None:
+            whole_frame = take_frame(received)
+            if whole_frame is None:
                 return
-            yield whole
+            yield whole_frame
     except DecodeError as error:
         raise NotKafka(
             f"the received bytes are not Kafka's protocol: {error}; use the proxy only for Kafka clients and brokers"
@@ -252,7 +252,7 @@ def _is_request(message: memoryview) -> bool:
 
 def _unsupported(correlation_id: int) -> bytes:
     """Return the response with which a broker rejects an ApiVersions request of an unsupported version (KIP-511)."""
-    known = APIS[ApiKey.API_VERSIONS]
-    ranges = [ApiVersion(known.key, known.min_version, known.max_version)]
+    api_info = APIS[ApiKey.API_VERSIONS]
+    ranges = [ApiVersion(api_info.key, api_info.min_version, api_info.max_version)]
     refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, ranges)
     return response_frame(refusal, ApiKey.API_VERSIONS, ALWAYS_KNOWN_VERSION, correlation_id)

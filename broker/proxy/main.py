@@ -25,7 +25,7 @@ def _listen(text: str) -> tuple[str, int]:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command-line parser of `kafkaproto proxy`."""
-    made = Parser(
+    main_parser = Parser(
         prog="kafkaproto proxy",
         usage=USAGE,
         description="Forward the traffic between clients and a Kafka cluster, and record it. Stop it with Ctrl-C.\n"
@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
             )
         ],
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--listen",
         type=_listen,
         required=True,
@@ -46,17 +46,17 @@ def parser() -> argparse.ArgumentParser:
         help="address to which clients connect (required). The proxy listens on one port for each broker of the cluster: PORT and "
         "those after it, or free ports if PORT is 0. The default of HOST is 127.0.0.1",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--to", type=address, required=True, metavar="HOST:PORT", help="address of one broker of the cluster (required)"
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--trace",
         required=True,
         metavar="DIR",
         help="folder for the recorded traffic, without the keys and values of records (required)",
     )
-    log_level(made)
-    return made
+    log_level(main_parser)
+    return main_parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

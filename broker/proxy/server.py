@@ -235,14 +235,14 @@ class Proxy:
 
     async def _connection(self, door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number = next(self._connections)
-        peer, here = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
-        self._event("opened", door, connection=number, at=_shown(here[:2]), peer=peer[0], port=peer[1])
+        peer, own_address = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+        self._event("opened", door, connection=number, at=_shown(own_address[:2]), peer=peer[0], port=peer[1])
         open_ends = [writer]
         reason = "the proxy stops"
         connection = ProxyConnection(
             number,
             lambda: door.broker,
-            lambda broker, host, port: (here[0], self._local(broker, host, port)),
+            lambda broker, host, port: (own_address[0], self._local(broker, host, port)),
             lambda: next(self._seq),
             self._tell,
         )
@@ -287,8 +287,8 @@ class Proxy:
         self._writer.put(encoded(entry))
 
     def _event(self, kind: str, door: Door, **facts: Any) -> None:
-        common = {"seq": next(self._seq), "clock_ms": 0, "at_ns": monotonic_ns(), "broker": door.broker}
-        self._tell(Event(kind, {**common, **facts}))
+        common_facts = {"seq": next(self._seq), "clock_ms": 0, "at_ns": monotonic_ns(), "broker": door.broker}
+        self._tell(Event(kind, {**common_facts, **facts}))
 
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -304,14 +304,14 @@ async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) ->
     responses = asyncio.ensure_future(_responses(connection, broker[0], client[1]))
     try:
         await asyncio.wait((requests, responses), return_when=asyncio.FIRST_COMPLETED)
-        why = "the broker closed the connection"
+        reason = "the broker closed the connection"
         if requests.done():
             requests.result()
-            why = CLIENT_ENDED
+            reason = CLIENT_ENDED
         await responses
         if connection.broken is not None:
             raise connection.broken
-        return why
+        return reason
     finally:
         for task in (requests, responses):
             task.cancel()
@@ -319,11 +319,11 @@ async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) ->
 
 
 async def _requests(connection: ProxyConnection, client: Ends, broker: asyncio.StreamWriter) -> None:
-    reader, back = client
+    reader, client_writer = client
     while data := await reader.read(READ_BYTES):
         on, response = connection.requested(data, monotonic_ns())
         if response:
-            back.write(response)
+            client_writer.write(response)
         if on:
             broker.write(on)
             await broker.drain()
