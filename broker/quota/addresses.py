@@ -29,10 +29,10 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
     if percent and not zone:
         return None
     try:
-        parsed = IPv6Address(_LEADING_ZEROS.sub("", literal))
+        ipv6_address = IPv6Address(_LEADING_ZEROS.sub("", literal))
     except ValueError:
         return None
-    return parsed.ipv4_mapped or parsed
+    return ipv6_address.ipv4_mapped or ipv6_address
 
 
 def _parse_ipv4(text: str) -> IPv4Address | None:
@@ -53,5 +53,5 @@ def canonical(address: str) -> str:
     """
     if address == "localhost":
         return "127.0.0.1"
-    parsed = parse_address(address)
-    return address if parsed is None else str(parsed)
+    ip_address = parse_address(address)
+    return address if ip_address is None else str(ip_address)

@@ -136,8 +136,8 @@ class ConnectionQuotas:
     def _ip_rate(self, address: str, now_ms: int) -> SampledRate:
         if now_ms >= self._sweep_due_ms:
             self._sweep_due_ms = now_ms + IDLE_SENSOR_EXPIRY_MS
-            seen = self._ip_rates.items()
-            self._ip_rates = {ip: entry for ip, entry in seen if now_ms - entry[1] <= IDLE_SENSOR_EXPIRY_MS}
+            rates = self._ip_rates.items()
+            self._ip_rates = {ip: entry for ip, entry in rates if now_ms - entry[1] <= IDLE_SENSOR_EXPIRY_MS}
         entry = self._ip_rates.get(address)
         rate = self._new_rate() if entry is None else entry[0]
         self._ip_rates[address] = (rate, now_ms)

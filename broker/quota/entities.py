@@ -65,8 +65,8 @@ class QuotaEntity(NamedTuple):
 
 def entity_order(components: Sequence[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
     """Return the (type, name) components of an entity in the order in which Kafka sends them: that of a Java `HashMap` from types to names."""
-    ordered = hash_map_order([entity_type for entity_type, _ in components])
-    return sorted(components, key=lambda component: ordered.index(component[0]))
+    ordered_types = hash_map_order([entity_type for entity_type, _ in components])
+    return sorted(components, key=lambda component: ordered_types.index(component[0]))
 
 
 def hash_map_order(keys: Sequence[str]) -> list[str]:
@@ -80,19 +80,19 @@ def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     The name None stands for the default entity of the type. Raises KafkaError INVALID_REQUEST (42) for an unknown type, an empty or invalid name, no
     component at all, or a combination that Kafka does not allow (Q-20).
     """
-    named = dict(components)
-    if not named:
+    names_by_type = dict(components)
+    if not names_by_type:
         raise _invalid("Invalid empty client quota entity")
-    for entity_type, name in named.items():
+    for entity_type, name in names_by_type.items():
         if entity_type not in ENTITY_TYPES:
             raise _invalid(f"Unhandled client quota entity type: {entity_type}")
         if name == "":
             raise _invalid(f"Empty {entity_type} not supported")
-    if IP in named:
-        if len(named) > 1:
+    if IP in names_by_type:
+        if len(names_by_type) > 1:
             raise _invalid("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
-        _check_address(named[IP])
-    return QuotaEntity(*(_stored_name(named, entity_type) for entity_type in ENTITY_TYPES))
+        _check_address(names_by_type[IP])
+    return QuotaEntity(*(_stored_name(names_by_type, entity_type) for entity_type in ENTITY_TYPES))
 
 
 def check_value(entity: QuotaEntity, quota_name: str, value: float) -> None:

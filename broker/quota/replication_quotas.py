@@ -82,8 +82,8 @@ class ReplicationQuota:
 
     def lists(self, topic: str, index: int) -> bool:
         """Return whether a partition is in this broker's list of throttled replicas."""
-        listed = self._listed.get(topic)
-        return listed is not None and index in listed
+        throttled_indexes = self._listed.get(topic)
+        return throttled_indexes is not None and index in throttled_indexes
 
     def exceeded(self, now_ms: int) -> bool:
         """Return whether the current rate is above the configured rate of this quota; an equal rate is allowed (R-3)."""

@@ -88,13 +88,13 @@ class SampledRate:
 
     def record(self, value: float, now_ms: int) -> None:
         """Add `value` at the time `now_ms`. Zero and negative values count as events, too (Q-2)."""
-        current = self._current
+        current_index = self._current
         if not self._sums:
             self._open_slot(now_ms)
-        elif now_ms - self._starts_ms[current] >= self._window_ms:
-            current = self._advance(now_ms)
-        self._sums[current] += value
-        self._lasts_ms[current] = now_ms
+        elif now_ms - self._starts_ms[current_index] >= self._window_ms:
+            current_index = self._advance(now_ms)
+        self._sums[current_index] += value
+        self._lasts_ms[current_index] = now_ms
 
     def measure(self, now_ms: int) -> float:
         """Return the rate per second at `now_ms` (Q-3 to Q-5). Clears sample windows that have expired, as Kafka does when it measures."""
@@ -127,9 +127,9 @@ class SampledRate:
             self._open_slot(now_ms)
         elif now_ms - self._starts_ms[self._current] >= self._window_ms:
             self._advance(now_ms)
-        current = self._current
-        sums[current] += value
-        self._lasts_ms[current] = now_ms
+        current_index = self._current
+        sums[current_index] += value
+        self._lasts_ms[current_index] = now_ms
         if now_ms >= self._purge_due_ms:
             self._purge(now_ms)
         total = 0.0
@@ -178,13 +178,13 @@ class SampledRate:
         self._lasts_ms.append(now_ms)
 
     def _advance(self, now_ms: int) -> int:
-        self._current = current = (self._current + 1) % (self._samples + 1)
-        if current == len(self._sums):
+        self._current = current_index = (self._current + 1) % (self._samples + 1)
+        if current_index == len(self._sums):
             self._open_slot(now_ms)
         else:
-            self._reset(current, now_ms)
+            self._reset(current_index, now_ms)
             self._oldest_start_ms = min(self._starts_ms)
-        return current
+        return current_index
 
     def _purge(self, now_ms: int) -> None:
         # By its last event, not by its start: a slot that overlaps the windows in view is kept (Q-3).
