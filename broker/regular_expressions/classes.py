@@ -57,8 +57,8 @@ class Characters:
 
     def __invert__(self) -> Characters:
         """Return the set of all characters that are not in this set."""
-        ends = [0, *self._bounds, END_OF_CODE_POINTS]
-        return Characters((low, end - 1) for low, end in zip(ends[::2], ends[1::2], strict=True) if low < end)
+        bounds = [0, *self._bounds, END_OF_CODE_POINTS]
+        return Characters((low, end - 1) for low, end in zip(bounds[::2], bounds[1::2], strict=True) if low < end)
 
 
 def one_of(characters: str) -> Characters:
@@ -103,12 +103,12 @@ def unicode_class(name: str, *, ignore_case: bool) -> Characters:
     if name == "Any":
         return ANY
     if name in SCRIPTS:
-        listed = [SCRIPTS[name]]
+        range_texts = [SCRIPTS[name]]
         folded = FOLD_SCRIPTS.get(name, "")
     else:
-        listed = [text for category, text in CATEGORIES.items() if category.startswith(name)]
+        range_texts = [text for category, text in CATEGORIES.items() if category.startswith(name)]
         folded = FOLD_CATEGORIES.get(name, "")
-    return Characters(part for text in [*listed, folded if ignore_case else ""] for part in _parsed(text))
+    return Characters(part for text in [*range_texts, folded if ignore_case else ""] for part in _parsed(text))
 
 
 def _parsed(text: str) -> Iterator[tuple[int, int]]:
@@ -166,14 +166,14 @@ def folded(characters: Characters) -> Characters:
     As in RE2J 1.8, only characters from U+0041 to U+1044F get case variants.
     """
     ranges = list(characters.ranges())
-    others = [
+    folded_ranges = [
         (other, other)
         for low, high in ranges
         for code_point in _folds()
         if max(low, _FIRST_FOLDED) <= code_point <= min(high, _LAST_FOLDED)
         for other in _orbit(code_point)
     ]
-    return Characters(ranges + others)
+    return Characters(ranges + folded_ranges)
 
 
 def in_range(low: int, high: int, *, ignore_case: bool) -> Characters:

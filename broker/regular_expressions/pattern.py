@@ -92,22 +92,22 @@ class Pattern:
             Edge.WORD_BOUNDARY: boundary,
             Edge.NO_WORD_BOUNDARY: not boundary,
         }
-        reached = set(state.positions)
-        waiting = list(reached)
-        while waiting:
-            position = waiting.pop()
+        reached_positions = set(state.positions)
+        unvisited = list(reached_positions)
+        while unvisited:
+            position = unvisited.pop()
             if position == len(self._program):
                 continue
             match self._program[position]:
                 case Jump(distances):
-                    following = [position + distance for distance in distances]
+                    next_positions = [position + distance for distance in distances]
                 case Check(edge) if holds[edge]:
-                    following = [position + 1]
+                    next_positions = [position + 1]
                 case _:
                     continue
-            waiting += [p for p in following if p not in reached]
-            reached.update(following)
-        return reached
+            unvisited += [p for p in next_positions if p not in reached_positions]
+            reached_positions.update(next_positions)
+        return reached_positions
 
     def _remember(self, state: _State, character: str, next_state: _State) -> None:
         self._cached_positions += 1 + len(state.positions) + len(next_state.positions)
