@@ -146,17 +146,17 @@ class CoordinatorLog:
             )
         checks_isr = acks_all and self._checks_isr
         try:
-            appended = self._replicas.append(
+            append_result = self._replicas.append(
                 partition, memoryview(batch), now_ms, acks_all=checks_isr, from_client=False
             )
         except (KafkaError, InvalidBatch) as error:
             return error.error_code, -1, None
         except StorageError:
             return ErrorCode.KAFKA_STORAGE_ERROR, -1, None
-        awaited: AwaitedReplication | None = appended.awaited
-        if acks_all and not checks_isr and partition.log.high_watermark < appended.end_offset:
-            awaited = AwaitedReplication(partition, appended.end_offset)
-        return ErrorCode.NONE, appended.end_offset, awaited
+        awaited: AwaitedReplication | None = append_result.awaited
+        if acks_all and not checks_isr and partition.log.high_watermark < append_result.end_offset:
+            awaited = AwaitedReplication(partition, append_result.end_offset)
+        return ErrorCode.NONE, append_result.end_offset, awaited
 
     def read(self, index: int) -> Iterator[LoggedRecord]:
         """Yield all records of partition `index` of the internal topic, including markers and records that are not replicated yet.
@@ -225,8 +225,8 @@ class _Wait:
             self._finish(self._awaited.error_code, now_ms)
 
     def _finish(self, error_code: int, now_ms: int) -> None:
-        done, self._done = self._done, None
+        callback, self._done = self._done, None
         self._timer.cancel()
         self._awaited.partition.watchers.pop(self, None)
-        if done is not None:
-            done(error_code, now_ms)
+        if callback is not None:
+            callback(error_code, now_ms)

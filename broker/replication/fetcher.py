@@ -152,10 +152,10 @@ class ReplicaFetcher:
         self.note_idle_fetches(now_ms)
         if followed.left_out:
             return  # the next fetch decides whether to include it
-        stale, throttled = followed.is_stale(), followed.is_throttled(self._leader_quota, now_ms)
-        if (followed.has_more() and not throttled) or (stale and self._settings.strict_kip):
+        is_stale, is_throttled = followed.is_stale(), followed.is_throttled(self._leader_quota, now_ms)
+        if (followed.has_more() and not is_throttled) or (is_stale and self._settings.strict_kip):
             self._fetch_next(followed, now_ms, self._settings.delay_ms)
-        elif throttled or stale or followed.starts_later():
+        elif is_throttled or is_stale or followed.starts_later():
             followed.due = True
             self._wait_until(self._end_of_wait_ms(now_ms))
 
@@ -231,51 +231,51 @@ class ReplicaFetcher:
         if self.cut:
             return
         self.note_idle_fetches(now_ms)
-        requested = self._receive(now_ms)
+        requested_partitions = self._receive(now_ms)
         if self._follower_quota.active or self._any_left_out:
-            requested += self._leave_out(now_ms)
-        for followed in requested:
+            requested_partitions += self._leave_out(now_ms)
+        for followed in requested_partitions:
             self._request(followed, now_ms)
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
         """Receive the leader's response, and return its partitions for the next fetch, except those that a test has stopped or a quota leaves out."""
         remaining = self._settings.response_max_bytes
-        moved = False
-        received: list[FollowedPartition] = []
-        listed: list[tuple[str, int]] = []
+        has_batches = False
+        received_partitions: list[FollowedPartition] = []
+        sizes: list[tuple[str, int]] = []
         counts = self._leader_quota.active
         responded = self._wait_ends_ms is not None and now_ms >= self._wait_ends_ms
         for followed in [p for p in self._followed.values() if p.due and p.ready_ms <= now_ms and not p.left_out]:
             followed.due = False
             if followed.is_held or not followed.leader.is_leader or followed.follower.is_leader:
                 continue
-            received.append(followed)
+            received_partitions.append(followed)
             # R-4: decided before anything of this response is counted, so that a whole response may go over the limit
-            throttled = followed.is_throttled(self._leader_quota, now_ms)
-            if throttled and not followed.requested:
+            is_throttled = followed.is_throttled(self._leader_quota, now_ms)
+            if is_throttled and not followed.requested:
                 continue  # its first fetch is parked
-            before = followed.reported
-            size_bytes = followed.receive(remaining, not moved, throttled)
+            reported_before = followed.reported
+            size_bytes = followed.receive(remaining, not has_batches, is_throttled)
             responded = True
             if size_bytes:
-                moved = True
+                has_batches = True
                 remaining = max(0, remaining - size_bytes)
                 self._followed[followed.name] = self._followed.pop(followed.name)  # to the end of the order
-            if size_bytes or followed.reported != before:
+            if size_bytes or followed.reported != reported_before:
                 followed.charge(self._follower_quota, size_bytes, now_ms)
                 if counts and self._leader_quota.lists(*followed.name):
-                    listed.append((followed.leader.topic, size_bytes))
+                    sizes.append((followed.leader.topic, size_bytes))
         if counts and responded:
-            self._leader_quota.record(response_bytes(listed), now_ms)
-        return received
+            self._leader_quota.record(response_bytes(sizes), now_ms)
+        return received_partitions
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
         """Leave throttled partitions out of the next fetch while the follower's quota is exceeded (R-7).
 
         Returns the partitions that the previous fetch left out and the next fetch includes again.
         """
-        again: list[FollowedPartition] = []
+        included_again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():
             was, followed.left_out = followed.left_out, followed.exceeds(self._follower_quota, now_ms)
@@ -283,12 +283,12 @@ class ReplicaFetcher:
                 removes |= followed.requested
                 followed.requested, followed.reported, followed.due = False, None, True
             elif was:
-                again.append(followed)
+                included_again.append(followed)
         self._any_left_out = any(followed.left_out for followed in self._followed.values())
         if removes and self._leader_quota.active and not self._has_request:
             # The fetch that removes the last partition from the session gets an empty response at once.
             self._leader_quota.record(response_bytes([]), now_ms)
-        return again
+        return included_again
 
     @property
     def _has_request(self) -> bool:
@@ -301,10 +301,10 @@ class ReplicaFetcher:
             return
         followed.requested = True
         followed.acknowledge(now_ms)
-        throttled = followed.is_throttled(self._leader_quota, now_ms)
-        if (followed.has_more() and not throttled) or (self._settings.strict_kip and followed.is_stale()):
+        is_throttled = followed.is_throttled(self._leader_quota, now_ms)
+        if (followed.has_more() and not is_throttled) or (self._settings.strict_kip and followed.is_stale()):
             self._fetch_next(followed, now_ms, 0)
-        elif throttled or followed.reported is None or followed.is_stale() or followed.starts_later():
+        elif is_throttled or followed.reported is None or followed.is_stale() or followed.starts_later():
             # The fetch just sent is parked; Kafka's leader sends what is new with its next response.
             self._wait_until(now_ms + self._settings.wait_max_ms)
             followed.due = True
@@ -320,6 +320,6 @@ class ReplicaFetcher:
                 self._wait_ends_ms = now_ms + max(1, self._settings.wait_max_ms)
                 self._wait_until(self._wait_ends_ms)
         if self._overrides:  # otherwise no follower is slow, and thousands of partitions need no check
-            later = min((p.ready_ms for p in self._followed.values() if p.is_delayed(now_ms)), default=None)
-            if later is not None:
-                self._wait_until(later)
+            ready_ms = min((p.ready_ms for p in self._followed.values() if p.is_delayed(now_ms)), default=None)
+            if ready_ms is not None:
+                self._wait_until(ready_ms)

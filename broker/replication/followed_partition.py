@@ -114,8 +114,8 @@ class FollowedPartition:
 
     def is_stale(self) -> bool:
         """Return whether the leader's high watermark has changed since it was last sent to the follower."""
-        known = self.leader.followers.get(self.follower.broker_id)
-        return known is not None and known.high_watermark != self.leader.log.high_watermark
+        follower_state = self.leader.followers.get(self.follower.broker_id)
+        return follower_state is not None and follower_state.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
         """Return whether the follower's log start is below the leader's log start and can be raised.
@@ -182,18 +182,18 @@ class FollowedPartition:
         if size_bytes or self.lag is None:
             self.lag = max(0, high_watermark - follower.log.log_end_offset)
         self.reported = (high_watermark, leader.log.log_start_offset)
-        before = follower.log.high_watermark
+        high_watermark_before = follower.log.high_watermark
         committed = high_watermark if self._settings.strict_kip else min(high_watermark, follower.log.log_end_offset)
         committed = max(committed, follower.log.log_start_offset)
-        if committed != before:
+        if committed != high_watermark_before:
             follower.log.commit(committed)
-        known = leader.followers.get(follower.broker_id)
-        if known is not None:
-            known.high_watermark = high_watermark
+        follower_state = leader.followers.get(follower.broker_id)
+        if follower_state is not None:
+            follower_state.high_watermark = high_watermark
         if leader.log.log_start_offset > follower.log.log_start_offset:
             reachable = min(follower.log.high_watermark, follower.log.log_end_offset)
             follower.log.raise_log_start(min(leader.log.log_start_offset, reachable))
-        if size_bytes or follower.log.high_watermark != before:
+        if size_bytes or follower.log.high_watermark != high_watermark_before:
             follower.changed()
         return size_bytes
 
@@ -208,6 +208,6 @@ class FollowedPartition:
         This replaces the empty fetches that Kafka's follower sends while the leader has nothing new. Does nothing while a test stops the fetches of
         the partition. It also does nothing if the partition is `due` or `left_out`: the next fetch then informs the leader of the follower's offsets.
         """
-        known = self.leader.followers.get(self.follower.broker_id)
-        if known is not None and not self.is_held and not self.due and not self.left_out:
-            known.repeated(at_ms)
+        follower_state = self.leader.followers.get(self.follower.broker_id)
+        if follower_state is not None and not self.is_held and not self.due and not self.left_out:
+            follower_state.repeated(at_ms)

@@ -207,8 +207,8 @@ class Partition:
             self.log.follow()
             self.followers = {}
         else:
-            others = [r for r in state.replicas if r != self.broker_id]
-            self.followers = {r: self.followers.get(r) or Follower(0) for r in others}
+            other_ids = [r for r in state.replicas if r != self.broker_id]
+            self.followers = {r: self.followers.get(r) or Follower(0) for r in other_ids}
         if self.is_leader:
             self.advance_high_watermark(now_ms)
         self.changed()
@@ -305,20 +305,20 @@ class Partition:
                 ErrorCode.POLICY_VIOLATION,
                 f"The records of {self.topic} cannot be deleted: its cleanup.policy does not contain delete.",
             )
-        meant = self.log.high_watermark if offset == UNKNOWN_OFFSET else offset
-        if not 0 <= meant <= self.log.high_watermark:
+        new_start = self.log.high_watermark if offset == UNKNOWN_OFFSET else offset
+        if not 0 <= new_start <= self.log.high_watermark:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"The offset before which records of {self.topic}-{self.index} are deleted must be from 0 to the high watermark "
                 f"{self.log.high_watermark} (got {offset}).",
             )
-        if meant > self.log.log_start_offset:
+        if new_start > self.log.log_start_offset:
             try:
-                self.log.raise_log_start(meant)
+                self.log.raise_log_start(new_start)
             except StorageError as error:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
             self.changed()
-        return meant
+        return new_start
 
     def low_watermark(self) -> int:
         """Return the smallest log start of all live replicas; -1 until every live follower has reported its log start (`lowWatermarkIfLeader`)."""
@@ -328,25 +328,25 @@ class Partition:
     def first_lag_expiry_ms(self) -> int | None:
         """Return the earliest time in ms at which a lagging in-sync follower must leave the ISR, None if no in-sync follower lags."""
         end = self.log.log_end_offset
-        due = [
+        due_times = [
             f.caught_up_ms + self.lag_max_ms + 1
             for i, f in self.followers.items()
             if i in self.isr and f.log_end_offset != end
         ]
-        return min(due, default=None)
+        return min(due_times, default=None)
 
     def shrink_isr(self, now_ms: int) -> None:
         """Remove followers from the ISR that lag for more than replica.lag.time.max.ms (`Partition.maybeShrinkIsr`)."""
         for fetcher in self.fetchers.values():
             fetcher.note_idle_fetches(now_ms)
         end = self.log.log_end_offset
-        late = {
+        lagging_ids = {
             i
             for i, f in self.followers.items()
             if i in self.isr and f.log_end_offset != end and now_ms - f.caught_up_ms > self.lag_max_ms
         }
-        if late:
-            self._change_isr(self, self.isr - late)
+        if lagging_ids:
+            self._change_isr(self, self.isr - lagging_ids)
 
     def expired(self, now_ms: int) -> None:
         """Schedule a check of the requests that wait for this replica, because retention has deleted old records and raised the log start offset.
@@ -359,8 +359,8 @@ class Partition:
 
     def bytes_in_rate(self, now_ms: int) -> float:
         """Return the average bytes per second that leaders have appended to the partition since the replica on this broker was created."""
-        since_ms, before = self.held_from
-        return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
+        since_ms, position_before = self.held_from
+        return (self.log.store.end_position - position_before) * 1000 / max(1, now_ms - since_ms)
 
     # ---- waiting requests -----------------------------------------------------------------------------------------------------
 

@@ -117,8 +117,8 @@ class ReplicaManager:
         """
         for name in changed:
             topic = image.topics.get(name)
-            held = self._by_topic.get(name, {})
-            if held and (topic is None or any(p.topic_id != topic.topic_id for p in held.values())):
+            replicas = self._by_topic.get(name, {})
+            if replicas and (topic is None or any(p.topic_id != topic.topic_id for p in replicas.values())):
                 self._drop(name)
             self._list_throttled(name, {} if topic is None else topic.configs)
             if topic is not None:
@@ -129,17 +129,17 @@ class ReplicaManager:
 
         Fetches that already wait in purgatory keep waiting (R-12).
         """
-        before = self.leader_quota.active
+        was_active = self.leader_quota.active
         self.leader_quota.list_topic(name, partitions_on(configs.get(LEADER_REPLICAS, ""), self.broker_id))
         self.follower_quota.list_topic(name, partitions_on(configs.get(FOLLOWER_REPLICAS, ""), self.broker_id))
-        self._leader_quota_changed(before)
+        self._leader_quota_changed(was_active)
 
     def limit_replication(self) -> None:
         """Set the rates of both replication quotas from the broker's settings. Bytes measured earlier count against the new rates, too (R-2)."""
-        before = self.leader_quota.active
+        was_active = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])
-        self._leader_quota_changed(before)
+        self._leader_quota_changed(was_active)
 
     def _leader_quota_changed(self, was_active: bool) -> None:
         if self.leader_quota.active and not was_active:
@@ -199,11 +199,11 @@ class ReplicaManager:
     def refresh_limits(self, image: Image) -> None:
         """Apply changed broker settings to replication and to the topics that inherit them."""
         self.limit_replication()
-        for name, held in self._by_topic.items():
+        for name, replicas in self._by_topic.items():
             if name not in image.topics:
                 continue  # deleted while this broker was stopped; the broker drops it when it starts
             settings = settings_of(image.topics[name], self._config)
-            for partition in held.values():
+            for partition in replicas.values():
                 self._configure(partition, settings)
 
     def _drop(self, name: str) -> None:
@@ -217,9 +217,9 @@ class ReplicaManager:
         partition = self.partitions.pop((name, index), None)
         if partition is None:
             return
-        held = self._by_topic[name]
-        del held[index]
-        if not held:
+        replicas = self._by_topic[name]
+        del replicas[index]
+        if not replicas:
             del self._by_topic[name]
         self.following.unfollow(name, index)
         partition.gone = True
@@ -298,14 +298,14 @@ class ReplicaManager:
 
     def _watch_lag(self, partition: Partition) -> None:
         """Set the timer for the time at which the first lagging follower of `partition` must leave the ISR."""
-        due = partition.first_lag_expiry_ms()
-        if due is None:
+        due_ms = partition.first_lag_expiry_ms()
+        if due_ms is None:
             return
         timer = self._shrink_timer
-        if timer is None or timer.callback is None or timer.at_ms > due:
+        if timer is None or timer.callback is None or timer.at_ms > due_ms:
             if timer is not None:
                 timer.cancel()
-            self._shrink_timer = self._timers.at(max(due, self._actions.now_ms + 1), self._shrink)
+            self._shrink_timer = self._timers.at(max(due_ms, self._actions.now_ms + 1), self._shrink)
 
     def _shrink(self, now_ms: int) -> None:
         for partition in list(self.partitions.values()):
@@ -347,10 +347,10 @@ class ReplicaManager:
         for fetcher in partition.fetchers.values():
             fetcher.note_idle_fetches(now_ms)
         views = self._replica_views(partition, image, fetch_offset, client.listener_name, now_ms)
-        chosen = self.selector.select((partition.topic, partition.index), client, PartitionView(views, views[0]))
-        if chosen.broker_id == self.broker_id or not chosen.host:
+        view = self.selector.select((partition.topic, partition.index), client, PartitionView(views, views[0]))
+        if view.broker_id == self.broker_id or not view.host:
             return -1
-        return chosen.broker_id
+        return view.broker_id
 
     def _replica_views(
         self, partition: Partition, image: Image, fetch_offset: int, listener: str, now_ms: int

@@ -144,7 +144,7 @@ class GuardedSelector:
         self, topic_partition: tuple[str, int], client_metadata: ClientMetadata, partition_view: PartitionView
     ) -> ReplicaView:
         try:
-            chosen = self._selector.select(topic_partition, client_metadata, partition_view)
+            replica = self._selector.select(topic_partition, client_metadata, partition_view)
         except Exception:
             if not self._complained:
                 self._complained = True
@@ -152,5 +152,5 @@ class GuardedSelector:
                     "the class in replica.selector.class raised an exception, so clients read from the leader; fix the class "
                     "(later exceptions are not logged)"
                 )
-            chosen = None
-        return chosen or partition_view.leader
+            replica = None
+        return replica or partition_view.leader

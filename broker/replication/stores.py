@@ -62,9 +62,9 @@ class Stores:
         index = origin.partition
         keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
         log = ReplicaLog(self._of(topic_id, index, segment_bytes, origin.turn.now_ms), keeper, self._events, origin)
-        left = self._left.get((topic_id, index))
-        if left is not None:
-            log.restore(left)
+        log_state = self._left.get((topic_id, index))
+        if log_state is not None:
+            log.restore(log_state)
         return log
 
     def _of(self, topic_id: bytes, index: int, segment_bytes: int, now_ms: int) -> Store:
@@ -75,9 +75,9 @@ class Stores:
             store = self._stores[key] = Store(self.budget, segment_bytes, folder)
             store.segment_time.draw = self._draw
             store.flush_state.flushed_ms = now_ms
-            left = None if self._shelf is None else self._shelf.restore(topic_id, index, store)
-            if left is not None:
-                self._left[key] = left
+            log_state = None if self._shelf is None else self._shelf.restore(topic_id, index, store)
+            if log_state is not None:
+                self._left[key] = log_state
         return store
 
     @property

@@ -48,7 +48,7 @@ class TopicSettings(NamedTuple):
         A check is needed if the limits of retention, the limits of compaction or `flush.ms` have changed, and the log is not empty.
         """
         flush_state = partition.log.store.flush_state
-        before = partition.retention, partition.cleaning, flush_state.limit_ms
+        settings_before = partition.retention, partition.cleaning, flush_state.limit_ms
         partition.limits = self.limits
         partition.min_isr = self.min_isr
         partition.deletes = self.deletes
@@ -59,7 +59,7 @@ class TopicSettings(NamedTuple):
         store.segment_bytes = self.limits.segment_bytes
         flush_state.limit_records, flush_state.limit_ms = self.flush_messages, self.flush_ms
         store.segment_time.segment_ms, store.segment_time.jitter_ms = self.segment_ms, self.jitter_ms
-        return bool(len(partition.log.runs)) and before != (self.retention, self.cleaning, self.flush_ms)
+        return bool(len(partition.log.runs)) and settings_before != (self.retention, self.cleaning, self.flush_ms)
 
 
 def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:

@@ -70,7 +70,7 @@ class TransactionMarkers:
         try:
             if marker.client_version >= STRICT_VERSION:
                 partition.log.producers.check_end_of_transaction(marker.producer_id, marker.producer_epoch)
-            appended = self._replicas.append(
+            append_result = self._replicas.append(
                 partition, memoryview(bytearray(batch)), now_ms, acks_all=True, validate=_unchanged
             )
         except (KafkaError, InvalidBatch) as error:
@@ -78,7 +78,7 @@ class TransactionMarkers:
         except StorageError:
             done(ErrorCode.KAFKA_STORAGE_ERROR, now_ms)
         else:
-            await_append(appended.awaited, self._timers, now_ms, self._timeout_ms, done)
+            await_append(append_result.awaited, self._timers, now_ms, self._timeout_ms, done)
 
 
 def _unchanged(batch: memoryview, _limits: TopicLimits, _now_ms: int) -> Valid:
@@ -125,11 +125,11 @@ class MarkerSender:
         nothing is written, and the error code is 0 (TX-49).
         """
         topic, index = key
-        known = self._topics().get(topic)
-        if known is None or index >= len(known.partitions):
+        topic_state = self._topics().get(topic)
+        if topic_state is None or index >= len(topic_state.partitions):
             done(ErrorCode.NONE, now_ms)
             return
-        markers = self._markers_of(known.partitions[index].leader)
+        markers = self._markers_of(topic_state.partitions[index].leader)
         if markers is None:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER, now_ms)
         else:
