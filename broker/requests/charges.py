@@ -217,16 +217,16 @@ def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: Replica
     message, frame: the response, decoded and encoded. quota: the replication quota, which lists the throttled partitions.
     """
     image, by_id = exchange.node.image, exchange.api_version >= fetch_versions.FIRST_BY_ID
-    listed, is_whole = [], not message.node_endpoints
+    topic_responses, is_whole = [], not message.node_endpoints
     for topic in message.responses:
-        known = image.topic_by_id(topic.topic_id) if by_id else image.topics.get(topic.topic)
-        name = "" if known is None else known.name
+        topic_in_image = image.topic_by_id(topic.topic_id) if by_id else image.topics.get(topic.topic)
+        name = "" if topic_in_image is None else topic_in_image.name
         partitions = [p for p in topic.partitions if quota.lists(name, p.partition_index)]
         is_whole = is_whole and len(partitions) == len(topic.partitions)
         if partitions:
-            listed.append(type(topic)(topic.topic, topic.topic_id, partitions))
+            topic_responses.append(type(topic)(topic.topic, topic.topic_id, partitions))
     if is_whole:
         return charged_bytes(exchange, frame)
     out, splices = start_frame(), list[tuple[int, Any]]()
-    exchange.codec.encode_response(type(message)(responses=listed), out, splices)
+    exchange.codec.encode_response(type(message)(responses=topic_responses), out, splices)
     return LENGTH_BYTES + finish_frame(out, splices)

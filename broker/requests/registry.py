@@ -173,10 +173,10 @@ def advertised(release_ranges: Ranges, accepted_ranges: Ranges | None = None) ->
     common. An API without a common version is left out. accepted_ranges: the versions of each API that the release handles; None if it handles
     all versions in `release_ranges`. For example, Kafka 4 lists low versions of Produce in ApiVersions, but rejects requests of these versions.
     """
-    offered = {}
+    registrations = {}
     for key, (first, last) in VERSIONS.items():
         low, high = release_ranges.get(key, (0, -1))
         low, high = max(low, first), min(high, last)
         if low <= high:
-            offered[key] = registration_of(key, low, high, max(low, (accepted_ranges or release_ranges)[key][0]))
-    return offered
+            registrations[key] = registration_of(key, low, high, max(low, (accepted_ranges or release_ranges)[key][0]))
+    return registrations

@@ -68,8 +68,8 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
         "largest_bytes": largest_bytes,
         "window_ms": quota.longest_window_ms,
     }
-    known = node.image.topics.get(topic)
-    quota.undeliverable[key] = UndeliverableBatch(facts, known.topic_id if known else b"", _first_offset(records))
+    entry = node.image.topics.get(topic)
+    quota.undeliverable[key] = UndeliverableBatch(facts, entry.topic_id if entry else b"", _first_offset(records))
     if is_new:
         node.events.noted(exchange.now_ms, node.broker_id, UNDELIVERABLE, facts)
 
