@@ -187,10 +187,10 @@ class Channel(asyncio.BufferedProtocol):
         # asyncio's sendfile waits for an empty buffer too, but a close during that wait makes it raise in the loop.
         await self._drain()
         loop = asyncio.get_running_loop()
-        sent = await loop.sendfile(self._transport, part.file, part.offset, len(part), fallback=False)
-        if sent != len(part):
+        sent_bytes = await loop.sendfile(self._transport, part.file, part.offset, len(part), fallback=False)
+        if sent_bytes != len(part):
             raise ConnectionError(
-                f"the response to {self.address} is incomplete: only {sent} of {len(part)} bytes of a file of the log were sent, "
+                f"the response to {self.address} is incomplete: only {sent_bytes} of {len(part)} bytes of a file of the log were sent, "
                 "because the file became shorter; the client must send the request again"
             )
 

@@ -42,26 +42,26 @@ EXAMPLES = [
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options of `kafkaproto health`."""
-    made = Parser(
+    health_parser = Parser(
         prog="kafkaproto health",
         description=DESCRIPTION,
         epilog=STATUSES,
         examples=EXAMPLES,
     )
-    made.add_argument(
+    health_parser.add_argument(
         "addresses",
         type=address,
         nargs="*",
         metavar="HOST:PORT",
         help=f"address of a broker to check; may be repeated (default: {DEFAULT_HOST}:{DEFAULT_PORT})",
     )
-    made.add_argument(
+    health_parser.add_argument(
         "--container",
         metavar="DIR",
         help="without HOST:PORT, check broker 0 of `kafkaproto broker --container DIR` at the addresses on which it listens, "
         "according to DIR/server.properties and the environment variables KAFKA_...",
     )
-    return made
+    return health_parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

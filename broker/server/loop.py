@@ -193,8 +193,8 @@ class BrokerLoop:
         """Wait until no input was handled for 3 iterations of the event loop (QUIET_ROUNDS), or until 300 iterations have passed (MOST_ROUNDS)."""
         quiet = 0
         for _ in range(MOST_ROUNDS):
-            before = self.activity
+            activity_before = self.activity
             await asyncio.sleep(0)
-            quiet = quiet + 1 if self.activity == before else 0
+            quiet = quiet + 1 if self.activity == activity_before else 0
             if quiet == QUIET_ROUNDS:
                 return

@@ -113,24 +113,24 @@ def _pair(text: str) -> tuple[str, str]:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options of `kafkaproto broker`."""
-    made = Parser(
+    main_parser = Parser(
         prog="kafkaproto broker",
         description="Start a Kafka cluster for tests, all brokers in one process. Stop it with Ctrl-C.\n"
         "When the brokers are ready, the command prints the host:port of each on stdout. It logs to stderr.",
         epilog=SETTINGS_HELP,
         examples=EXAMPLES,
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--brokers", type=_brokers, default=1, metavar="N", help="number of brokers, with the ids 0 to N-1 (default: 1)"
     )
-    made.add_argument("--host", metavar="HOST", help=f"address to listen on (default: {DEFAULT_HOST})")
-    made.add_argument(
+    main_parser.add_argument("--host", metavar="HOST", help=f"address to listen on (default: {DEFAULT_HOST})")
+    main_parser.add_argument(
         "--port",
         type=port,
         metavar="PORT",
         help=f"port of broker 0; broker 1 uses the next port, and so on; 0 picks a free port for each (default: {DEFAULT_PORT})",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--topic",
         type=_topic,
         action="append",
@@ -139,21 +139,21 @@ def parser() -> argparse.ArgumentParser:
         help="create a topic at start; may be repeated. The defaults of PARTITIONS and REPLICAS are the settings num.partitions "
         "and default.replication.factor",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--config",
         action="append",
         default=[],
         metavar="FILE",
         help="read settings from a file in the format of Kafka's server.properties; may be repeated",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--container",
         metavar="DIR",
         help="read settings as the container image apache/kafka does: from DIR/server.properties, if this file exists, and from "
         "environment variables KAFKA_... (see below). If neither these settings nor --host say where to listen, listen on "
         "every address of the machine and advertise localhost",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "-c",
         dest="settings",
         type=_pair,
@@ -163,14 +163,14 @@ def parser() -> argparse.ArgumentParser:
         help="give a Kafka broker setting a value, for all brokers; 2.KEY=VALUE is for broker 2 only; may be repeated. "
         "`kafkaproto settings` lists all settings",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--semantics",
         type=one_of("semantics", SEMANTICS),
         default="kip",
         metavar="|".join(SEMANTICS),
         help="behave as Kafka's design documents (kip) or as its code (kafka) where these differ (default: kip)",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--release",
         type=one_of("Kafka release", RELEASES),
         default=DEFAULT_RELEASE,
@@ -179,7 +179,7 @@ def parser() -> argparse.ArgumentParser:
         f"(default: {DEFAULT_RELEASE}). APIs that this project does not implement are missing: "
         '`kafkaproto apis --release RELEASE` shows them with a "no"',
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--profile",
         type=one_of("profile", PROFILES),
         default="test",
@@ -188,7 +188,7 @@ def parser() -> argparse.ArgumentParser:
         "transactions have 4 partitions, at most 3 replicas and segments of 1 MiB, transaction.state.log.min.isr is 1, and "
         "group.initial.rebalance.delay.ms and log.initial.task.delay.ms are 0 (default: test)",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--memory",
         type=_size,
         default=_size("256M"),
@@ -196,17 +196,17 @@ def parser() -> argparse.ArgumentParser:
         help="largest size of the records kept in memory, in bytes or with K, M or G; further records are kept in temporary "
         "files; 0 keeps all records in files (default: 256M)",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--data-dir",
         metavar="DIR",
         help="folder that keeps topics, records, groups and quotas for the next start (default: none, nothing is kept)",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--trace",
         metavar="DIR",
         help="record all requests and responses in this folder, but not the keys and values of records",
     )
-    made.add_argument(
+    main_parser.add_argument(
         "--journal-topic",
         nargs="?",
         const=DEFAULT_TOPIC,
@@ -215,9 +215,11 @@ def parser() -> argparse.ArgumentParser:
         "throttles, the offsets that clients produce and fetch, changes of leaders and in-sync replicas, and stops and starts of "
         "brokers (default: publish nothing)",
     )
-    made.add_argument("--seed", type=_seed, default=0, metavar="N", help="random seed for generated ids (default: 0)")
-    log_level(made)
-    return made
+    main_parser.add_argument(
+        "--seed", type=_seed, default=0, metavar="N", help="random seed for generated ids (default: 0)"
+    )
+    log_level(main_parser)
+    return main_parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

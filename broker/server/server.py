@@ -74,8 +74,8 @@ class Server(Observer):
     def __repr__(self) -> str:
         if not self._bound:
             return "<Server not started>"
-        where = ", ".join(self.bootstrap)
-        return f"<Server {where}>" if self._open else f"<Server stopped, was at {where}>"
+        addresses = ", ".join(self.bootstrap)
+        return f"<Server {addresses}>" if self._open else f"<Server stopped, was at {addresses}>"
 
     async def start(self) -> None:
         """Bind every listener, then accept clients. Raises ConfigError if an address cannot be bound or the trace cannot be written."""
@@ -126,9 +126,9 @@ class Server(Observer):
             port = server.sockets[0].getsockname()[1]
             bound.append((listener.host, port))
             if listener.host not in LOOPBACK:
-                where = listener.host or "every address of this machine"
+                address = listener.host or "every address of this machine"
                 logger.warning(
-                    "broker %d listens on %s, port %d: other machines can reach it", node.broker_id, where, port
+                    "broker %d listens on %s, port %d: other machines can reach it", node.broker_id, address, port
                 )
             advertised[listener.name] = (
                 listener.advertised_host or _reachable(listener.host),

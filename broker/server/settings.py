@@ -88,11 +88,11 @@ def _check_shared_ports(listeners: str, brokers: int, settings: Mapping[str, str
     listeners: the value of `listeners`, for all brokers without a value of their own. brokers: the number of brokers. settings: all settings, by
     name or "<broker id>.<name>".
     """
-    sharing = [i for i in range(brokers) if f"{i}.listeners" not in settings]
-    if len(sharing) > 1 and not listeners.rstrip().endswith(":0"):
+    broker_ids = [i for i in range(brokers) if f"{i}.listeners" not in settings]
+    if len(broker_ids) > 1 and not listeners.rstrip().endswith(":0"):
         raise ConfigError(
-            f"listeners={listeners}: brokers {sharing[0]} and {sharing[1]} cannot listen on the same port; pass --port 9092 for "
-            f"consecutive ports, or give each broker its own, for example {sharing[1]}.listeners=PLAINTEXT://:9093"
+            f"listeners={listeners}: brokers {broker_ids[0]} and {broker_ids[1]} cannot listen on the same port; pass --port 9092 for "
+            f"consecutive ports, or give each broker its own, for example {broker_ids[1]}.listeners=PLAINTEXT://:9093"
         )
 
 
@@ -117,6 +117,6 @@ def log_ignored_variables(variables: Mapping[str, str]) -> None:
 
     variables: all environment variables of this process.
     """
-    ignored = ignored_variables(variables)
-    if ignored:
-        logger.info("environment variables that --container ignores: %s", ", ".join(ignored))
+    ignored_names = ignored_variables(variables)
+    if ignored_names:
+        logger.info("environment variables that --container ignores: %s", ", ".join(ignored_names))

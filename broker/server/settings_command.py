@@ -44,27 +44,27 @@ EXAMPLES = [
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options of `kafkaproto settings`."""
-    made = Parser(
+    settings_parser = Parser(
         prog="kafkaproto settings",
         description=DESCRIPTION,
         epilog=RELEASES_HELP,
         examples=EXAMPLES,
     )
-    made.add_argument(
+    settings_parser.add_argument(
         "pattern",
         nargs="?",
         default="",
         metavar="PATTERN",
         help="part of a name, or a whole name in which * stands for any text (default: all settings)",
     )
-    made.add_argument(
+    settings_parser.add_argument(
         "--release",
         type=one_of("Kafka release", RELEASES),
         default=DEFAULT_RELEASE,
         metavar="RELEASE",
         help="Kafka release whose settings and defaults are listed, 0.9 to 4.2 (default: 3.9)",
     )
-    return made
+    return settings_parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,8 +118,8 @@ def _allowed(setting: Setting) -> str:
         return NOTES[setting.name]
     if setting.values:
         values = setting.values
-        shown = values if len(values) <= MOST_VALUES else (*values[:2], "...", values[-1])
-        return " | ".join(shown)
+        shown_values = values if len(values) <= MOST_VALUES else (*values[:2], "...", values[-1])
+        return " | ".join(shown_values)
     if setting.items is not None:
         return "* | partition:broker,..."
     if setting.not_empty:

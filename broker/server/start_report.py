@@ -53,11 +53,11 @@ def create_topics(cluster: Cluster, topics: Sequence[TopicOption]) -> None:
     logged.
     """
     names = [option.name for option in topics]
-    if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigError(f"--topic {repeated} is given {names.count(repeated)} times; name each topic once")
-    recovered = topics_left(cluster)
+    if repeated_name := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"--topic {repeated_name} is given {names.count(repeated_name)} times; name each topic once")
+    recovered_names = topics_left(cluster)
     for option in topics:
-        if option.name in recovered:
+        if option.name in recovered_names:
             _compare(option, cluster.controller.image.topics[option.name])
             continue
         try:
@@ -99,9 +99,9 @@ def report(cluster: Cluster, process_id: int) -> Iterator[str]:
     yield from _shortened([_broker(cluster, broker_id) for broker_id in image.brokers], "brokers")
     yield from _recovered(cluster)
     topics = [topic for topic in image.topics.values() if not topic.internal]
-    recovered = topics_left(cluster)
+    recovered_names = topics_left(cluster)
     if topics:
-        yield from _shortened([_topic(cluster, topic, recovered) for topic in topics], "topics")
+        yield from _shortened([_topic(cluster, topic, recovered_names) for topic in topics], "topics")
     else:
         yield "no topics; --topic NAME creates one"
     yield f"to stop, press Ctrl-C or run: kill {process_id}"
@@ -122,21 +122,21 @@ def _broker(cluster: Cluster, broker_id: int) -> str:
 
 
 def _recovered(cluster: Cluster) -> Iterator[str]:
-    kept = cluster.persistence
-    if kept is None:
+    persistence = cluster.persistence
+    if persistence is None:
         return
-    path = kept.metadata_log.directory.path
-    if kept.is_new:
+    path = persistence.metadata_log.directory.path
+    if persistence.is_new:
         yield f"data directory {path} is new; the next start with it continues from here"
         return
-    stop = "a clean stop" if kept.was_closed else "a process that did not stop cleanly"
+    stop = "a clean stop" if persistence.was_closed else "a process that did not stop cleanly"
     groups = sum(1 for _ in cluster.groups.offsets())
     topics = [topic for topic in cluster.controller.image.topics.values() if topic.name in topics_left(cluster)]
     own = [topic for topic in topics if not topic.internal]
     yield (
         f"data directory {path}: recovered after {stop}: {_count(len(own), 'topic')} with "
         f"{_records(cluster, own)}, committed offsets of {_count(groups, 'group')}, "
-        f"{_count(kept.recovered_quotas, 'client quota')}"
+        f"{_count(persistence.recovered_quotas, 'client quota')}"
     )
 
 

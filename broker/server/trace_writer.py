@@ -130,12 +130,12 @@ class TraceWriter:
     def _drain(self) -> None:
         queue = self._queue
         while queue:
-            some: list[bytes] = []
+            entries: list[bytes] = []
             room = min(ROUND_BYTES, self._file_bytes - self._written)
             while queue and len(queue[0]) <= room:
-                some.append(queue.popleft())
-                room -= len(some[-1])
-            self._write(b"".join(some or [queue.popleft()]))
+                entries.append(queue.popleft())
+                room -= len(entries[-1])
+            self._write(b"".join(entries or [queue.popleft()]))
         if self.dropped == self._reported_dropped and self._written == self._flushed:
             return
         if self.dropped != self._reported_dropped:
