@@ -59,8 +59,8 @@ def unknown(name: str, value: object, what: str, known: Collection[str], most: i
 
     name: the argument that has the value. value: the unknown name. what: what the argument must be, such as "the id of an existing group".
     """
-    listed = ", ".join(map(repr, list(known)[:most])) + (", ..." if len(known) > most else "")
-    hint = nearest(value, known) or (f"; known are {listed}" if known else "; there is none yet")
+    known_texts = ", ".join(map(repr, list(known)[:most])) + (", ..." if len(known) > most else "")
+    hint = nearest(value, known) or (f"; known are {known_texts}" if known else "; there is none yet")
     return ValueError(f"{name} must be {what} (got {shown(value)}){hint}")
 
 
@@ -104,13 +104,13 @@ def check_seconds(name: str, value: object) -> None:
 
 def with_hint(method: Callable[P, R]) -> Callable[P, R]:
     """Wrap a method so that its TypeError for an unknown keyword argument names the most similar parameter. Returns the wrapper."""
-    known = tuple(inspect.signature(method).parameters)[1:]
+    parameters = tuple(inspect.signature(method).parameters)[1:]
 
     @functools.wraps(method)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for argument in kwargs:
-            if argument not in known:
-                hint = nearest(argument, known) or f"; known are {', '.join(known)}"
+            if argument not in parameters:
+                hint = nearest(argument, parameters) or f"; known are {', '.join(parameters)}"
                 raise TypeError(f"{method.__name__}() has no argument {argument!r}{hint}")
         return method(*args, **kwargs)
 

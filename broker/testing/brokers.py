@@ -72,10 +72,10 @@ class BrokerHandle:
     def __repr__(self) -> str:
         state = self._cluster.state
         topics = state.controller.image.topics.values()
-        led = sum(partition.leader == self.broker_id for topic in topics for partition in topic.partitions)
+        leader_count = sum(partition.leader == self.broker_id for topic in topics for partition in topic.partitions)
         running = "running" if self._cluster.is_running and state.nodes[self.broker_id].running else "stopped"
         address = self._cluster.server.bootstrap[self.broker_id]
-        return f"<broker {self.broker_id} at {address}, {running}, leader of {counted(led, 'partition')}>"
+        return f"<broker {self.broker_id} at {address}, {running}, leader of {counted(leader_count, 'partition')}>"
 
     def stop(self) -> None:
         """Stop the broker, like a process that ends: connections and listeners close, other replicas become leaders.

@@ -133,17 +133,17 @@ def group_seen(cluster: Cluster, group_id: str) -> GroupSeen:
     offsets = committed(cluster, group_id)
     lags = {key: lag for key, offset in offsets.items() if (lag := lag_of(cluster, key, offset)) is not None}
     if isinstance(group, ConsumerGroup):
-        described = coordinator.consumers.describe(group_id, committed=False)
+        description = coordinator.consumers.describe(group_id, committed=False)
         names = cluster.controller.image.topic_names
         return GroupSeen(
             group_id,
-            described.state,
+            description.state,
             CONSUMER_PROTOCOL,
-            described.assignor,
+            description.assignor,
             tuple(_consumer(group, member, names) for member in group.members.values()),
             CONSUMER,
-            described.epoch,
-            described.assignment_epoch,
+            description.epoch,
+            description.assignment_epoch,
             broker_id,
             offsets,
             lags,
@@ -218,10 +218,10 @@ def _decoded(assignment: bytes) -> tuple[PartitionKey, ...]:
     if version not in layouts:
         return ()
     try:
-        decoded, _ = layouts[version].decode_first(assignment[_VERSION_BYTES:])
+        assignment_message, _ = layouts[version].decode_first(assignment[_VERSION_BYTES:])
     except DecodeError:
         return ()
-    return tuple((topic.topic, index) for topic in decoded.assigned_partitions for index in topic.partitions)
+    return tuple((topic.topic, index) for topic in assignment_message.assigned_partitions for index in topic.partitions)
 
 
 def committed(cluster: Cluster, group_id: str) -> dict[PartitionKey, int]:

@@ -144,8 +144,8 @@ class GroupMethods(Base):
         def find() -> dict[PartitionKey, int]:
             offsets = committed(self.state, group_id)
             if not offsets:
-                known = ", ".join(sorted(group_ids(self.state))) or "none"
-                text = f"Group {group_id} has no committed offsets. Existing groups: {known}."
+                existing_groups = ", ".join(sorted(group_ids(self.state))) or "none"
+                text = f"Group {group_id} has no committed offsets. Existing groups: {existing_groups}."
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, text)
             return {key: max(0, leader_of(self.state, *key).log.high_watermark - at) for key, at in offsets.items()}
 
@@ -179,13 +179,13 @@ def for_group(group_id: str, members: int | None, state: str | None) -> Wait:
         raise ValueError(f"members must be at least 1 for a group that is {state} (got 0); leave members or state out")
 
     def reached(cluster: Cluster) -> GroupSeen | None:
-        seen = group_seen(cluster, group_id)
-        fits = members in (None, len(seen.members)) and state in (None, seen.state)
-        exists = seen.state != "Dead" or state == "Dead"
-        return seen if fits and exists else None
+        view = group_seen(cluster, group_id)
+        fits = members in (None, len(view.members)) and state in (None, view.state)
+        exists = view.state != "Dead" or state == "Dead"
+        return view if fits and exists else None
 
     def describe(cluster: Cluster) -> str:
-        seen = group_seen(cluster, group_id)
+        view = group_seen(cluster, group_id)
         goal = " and ".join(
             text
             for text in (
@@ -194,7 +194,7 @@ def for_group(group_id: str, members: int | None, state: str | None) -> Wait:
             )
             if text
         )
-        return f"group {group_id} is {seen.state} with {counted(len(seen.members), 'member')}, and did not reach {goal or 'any state'}"
+        return f"group {group_id} is {view.state} with {counted(len(view.members), 'member')}, and did not reach {goal or 'any state'}"
 
     return Wait(reached, describe)
 
@@ -223,8 +223,8 @@ def for_coordinator(group_id: str, broker_id: int) -> Wait:
     """Return a condition that is true when a broker coordinates a group and has loaded it."""
 
     def reached(cluster: Cluster) -> GroupSeen | None:
-        seen = group_seen(cluster, group_id)
-        return seen if seen.coordinator == broker_id else None
+        view = group_seen(cluster, group_id)
+        return view if view.coordinator == broker_id else None
 
     def describe(cluster: Cluster) -> str:
         coordinator = group_seen(cluster, group_id).coordinator
@@ -262,8 +262,8 @@ def for_records(topic: str, count: int, partition: int | None) -> Wait:
     def reached(cluster: Cluster) -> list[StoredRecord] | None:
         if topic not in cluster.controller.image.topics or _offsets_in(cluster, topic, partition) < count:
             return None
-        stored = records_of(cluster)
-        return stored if len(stored) >= count else None
+        stored_records = records_of(cluster)
+        return stored_records if len(stored_records) >= count else None
 
     def describe(cluster: Cluster) -> str:
         place = topic if partition is None else f"{topic}-{partition}"

@@ -45,8 +45,8 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
         name = type(self).__name__
         if not self._running:
             return f"<{name} not running>"
-        known = self.state.controller.image.topics.values()
-        topics = ", ".join(f"{topic.name} ({len(topic.partitions)})" for topic in known if not topic.internal)
+        known_topics = self.state.controller.image.topics.values()
+        topics = ", ".join(f"{topic.name} ({len(topic.partitions)})" for topic in known_topics if not topic.internal)
         return f"<{name} {self.bootstrap}, topics: {topics or 'none'}>"
 
     # ---- addresses -----------------------------------------------------------------------------------------------------------
@@ -125,8 +125,8 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
         """
         check_int("count", count, 0, example=10)
         by_client: dict[str, list[RequestSeen]] = {}
-        for seen in self.journal.requests():
-            by_client.setdefault(seen.client_id or "(none)", []).append(seen)
+        for request in self.journal.requests():
+            by_client.setdefault(request.client_id or "(none)", []).append(request)
         return "\n\n".join("\n".join(_conversation(client, requests, count)) for client, requests in by_client.items())
 
 
@@ -134,7 +134,7 @@ def _conversation(client_id: str, requests: list[RequestSeen], count: int) -> It
     yield f"client id {printable(client_id)}: {counted(len(requests), 'request')}" + (
         f", the last {count}" if len(requests) > count else ""
     )
-    yield from (f"  {seen}" for seen in islice(requests, max(0, len(requests) - count), None))
+    yield from (f"  {request}" for request in islice(requests, max(0, len(requests) - count), None))
 
 
 class JournalReader:

@@ -66,9 +66,9 @@ class VirtualCluster:
 
     def topic(self, name: str, partitions: int = 1, replication_factor: int = 1, **configs: str) -> None:
         """Create a topic. configs: settings of the topic, whose names have underscores instead of dots, such as retention_ms="1000"."""
-        named = {key.replace("_", "."): value for key, value in configs.items()}
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
         controller = self.state.controller
-        controller.put_topic(controller.plan_topic(name, partitions, replication_factor, None, named))
+        controller.put_topic(controller.plan_topic(name, partitions, replication_factor, None, settings))
         self.run()
 
     def connect(
@@ -199,9 +199,9 @@ class MemoryClient:
 
     def ask(self, request: Any, version: int) -> Any:
         """Send a request and return its response. Raises AssertionError unless the broker responds without an advance of the cluster's clock."""
-        before = len(self.answers)
+        count_before = len(self.answers)
         self.send(request, version)
-        assert len(self.answers) == before + 1, f"{type(request).__name__} v{version} was not answered at once"
+        assert len(self.answers) == count_before + 1, f"{type(request).__name__} v{version} was not answered at once"
         return self.answers[-1].message
 
     def finish(self) -> None:

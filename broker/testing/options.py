@@ -89,10 +89,10 @@ def arguments_of(
 
     Raises TypeError for an unknown option or a wrong type, ValueError for a value out of range.
     """
-    known = ("brokers", "topics", "config", "host", "port", *Options.__annotations__)
+    known_options = ("brokers", "topics", "config", "host", "port", *Options.__annotations__)
     for option in options:
-        if option not in known:
-            hint = nearest(option, known) or f"; known are {', '.join(known)}"
+        if option not in known_options:
+            hint = nearest(option, known_options) or f"; known are {', '.join(known_options)}"
             raise TypeError(f"cluster() has no option {option!r}{hint}")
     check_int("brokers", brokers, 1, example=3)
     if config is not None:

@@ -134,14 +134,16 @@ def produce(
     TypeError for an invalid record, and KafkaError, for example UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is
     false. In both cases nothing is written. Only KAFKA_STORAGE_ERROR (the store is full) can be raised after some batches have been written.
     """
-    made = [as_record(record, cluster.actions.now_ms, f"values[{i}]") for i, record in enumerate(given)]
-    known = cluster.controller.image.topics.get(topic)
-    target = _new_topic(cluster, topic) if known is None else known
-    chosen = _by_partition(target, made, partition)
-    ready = [batch for index in chosen for batch in _checked(cluster, target, index, made, chosen[index], compression)]
-    if known is None:
+    records = [as_record(record, cluster.actions.now_ms, f"values[{i}]") for i, record in enumerate(given)]
+    existing_topic = cluster.controller.image.topics.get(topic)
+    target = _new_topic(cluster, topic) if existing_topic is None else existing_topic
+    by_index = _by_partition(target, records, partition)
+    ready = [
+        batch for index in by_index for batch in _checked(cluster, target, index, records, by_index[index], compression)
+    ]
+    if existing_topic is None:
         cluster.controller.put_topic(target)
-    places: list[tuple[int, int]] = [(0, 0)] * len(made)
+    places: list[tuple[int, int]] = [(0, 0)] * len(records)
     for index, numbers, valid in ready:
         base_offset = _append(cluster, topic, index, valid)
         for delta, number in enumerate(numbers):
@@ -163,13 +165,13 @@ def _by_partition(topic: Topic, made: Sequence[NewRecord], partition: int | None
     partition: the partition for all records; None to choose one for each record by its key.
     """
     count = len(topic.partitions)
-    chosen: dict[int, list[int]] = {}
+    by_index: dict[int, list[int]] = {}
     for i, record in enumerate(made):
         index = partition
         if index is None:
             index = i % count if record.key is None else partition_of_key(record.key, count)
-        chosen.setdefault(index, []).append(i)
-    return chosen
+        by_index.setdefault(index, []).append(i)
+    return by_index
 
 
 def _checked(

@@ -71,12 +71,12 @@ def stored(cluster: Cluster, topic: str, partition: int | None) -> list[StoredRe
     partition: None for all partitions. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such topic or partition, and
     LEADER_NOT_AVAILABLE (5) if a partition has no leader.
     """
-    known = cluster.controller.image.topics.get(topic)
-    if known is None:
+    topic_state = cluster.controller.image.topics.get(topic)
+    if topic_state is None:
         raise unknown_topic(cluster, topic)
-    if partition is not None and not 0 <= partition < len(known.partitions):
-        raise unknown_partition(known, partition)
-    indexes = range(len(known.partitions)) if partition is None else [partition]
+    if partition is not None and not 0 <= partition < len(topic_state.partitions):
+        raise unknown_partition(topic_state, partition)
+    indexes = range(len(topic_state.partitions)) if partition is None else [partition]
     return [record for index in indexes for record in _stored_in(leader_of(cluster, topic, index))]
 
 

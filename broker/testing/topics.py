@@ -97,14 +97,14 @@ class TopicMethods(Base):
         Raises ConfigError for an unknown setting or an invalid value, KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such topic.
         """
         check_text("name", name, "orders")
-        named = {key.replace("_", "."): as_text(value) or "" for key, value in configs.items()}
+        settings = {key.replace("_", "."): as_text(value) or "" for key, value in configs.items()}
         with without_frames_of_the_broker():
-            check_topic_settings(named)
+            check_topic_settings(settings)
 
         def alter() -> None:
             self._known(name)
             topic = self.state.controller.image.topics[name]
-            self.state.controller.set_topic_configs(name, {**topic.configs, **named})
+            self.state.controller.set_topic_configs(name, {**topic.configs, **settings})
 
         self._run(alter)
 

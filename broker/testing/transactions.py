@@ -73,7 +73,7 @@ class TransactionMethods(Base):
         if state is not None:
             check_choice("state", state, _STATES, "Ongoing")
         transactions = self._run(lambda: _all(self.state))
-        return {name: seen for name, seen in transactions.items() if state in (None, seen.state)}
+        return {name: view for name, view in transactions.items() if state in (None, view.state)}
 
     def transaction(self, transactional_id: str) -> TransactionSeen:
         """Return the transaction of a transactional id. Raises ValueError, which names the existing ids, if there is no such id."""
@@ -199,8 +199,8 @@ class TransactionMethods(Base):
                 attributes=TRANSACTIONAL,
             )
             replicas = self.state.nodes[leader.broker_id].replicas
-            appended = replicas.append(leader, memoryview(bytearray(batch)), now_ms)
-            return ProducerSeen(producer_id, 0, 0, appended.base_offset)
+            append_result = replicas.append(leader, memoryview(bytearray(batch)), now_ms)
+            return ProducerSeen(producer_id, 0, 0, append_result.base_offset)
 
         return self._run(act)
 
@@ -214,12 +214,12 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
     check_choice("state", state, _STATES, "CompleteCommit")
 
     def reached(cluster: Cluster) -> TransactionSeen | None:
-        seen = _all(cluster).get(transactional_id)
-        return seen if seen is not None and seen.state == state else None
+        view = _all(cluster).get(transactional_id)
+        return view if view is not None and view.state == state else None
 
     def describe(cluster: Cluster) -> str:
-        seen = _all(cluster).get(transactional_id)
-        now = "does not exist" if seen is None else f"is {seen.state}"
+        view = _all(cluster).get(transactional_id)
+        now = "does not exist" if view is None else f"is {view.state}"
         return f"the transactional id {transactional_id} {now}, and did not become {state}"
 
     return Wait(reached, describe)
@@ -313,7 +313,7 @@ def _find(cluster: Cluster, transactional_id: str) -> tuple[Transaction, Transac
 def _find_open(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
     transaction, coordinator, broker_id = _find(cluster, transactional_id)
     if transaction.data.state is not TransactionState.ONGOING:
-        ongoing = sorted(name for name, seen in _all(cluster).items() if seen.state == TransactionState.ONGOING.label)
+        ongoing = sorted(name for name, view in _all(cluster).items() if view.state == TransactionState.ONGOING.label)
         raise unknown("transactional_id", transactional_id, "a transactional id with an open transaction", ongoing)
     return transaction, coordinator, broker_id
 
