@@ -115,8 +115,8 @@ class TransactionCoordinator:
         def stored(error_code: int, at_ms: int) -> None:
             if not error_code and not self.settings.is_release_4:
                 transaction.show_start(started_ms)
-            failed = ProducerResult(error_code)
-            reply(failed if error_code else ProducerResult(0, pending.producer_id, pending.epoch), at_ms)
+            failed_result = ProducerResult(error_code)
+            reply(failed_result if error_code else ProducerResult(0, pending.producer_id, pending.epoch), at_ms)
 
         self.store.write(transaction, now_ms, stored)
 
@@ -189,8 +189,8 @@ class TransactionCoordinator:
             transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=False)
         except KafkaError as error:
             return dict.fromkeys(partitions, error.error_code)
-        listed = transaction.data.partitions
-        return {key: 0 if key in listed else int(ErrorCode.TRANSACTION_ABORTABLE) for key in partitions}
+        added_partitions = transaction.data.partitions
+        return {key: 0 if key in added_partitions else int(ErrorCode.TRANSACTION_ABORTABLE) for key in partitions}
 
     def _of_producer(
         self, transactional_id: str, producer_id: int, epoch: int, *, refuses_pending: bool
@@ -384,7 +384,7 @@ def _change(transaction: Transaction, before: TransactionData | None) -> Transac
     before: the stored state before the change; None if the id was loaded.
     """
     data = transaction.data if transaction.pending is None else transaction.pending
-    known: Collection[PartitionKey] = () if before is None else before.partitions
+    partitions_before: Collection[PartitionKey] = () if before is None else before.partitions
     return TransactionChange(
         transaction.transactional_id,
         None if before is None or before.epoch == NO_EPOCH else before.state.label,
@@ -393,6 +393,6 @@ def _change(transaction: Transaction, before: TransactionData | None) -> Transac
         data.epoch,
         len(data.partitions),
         Cause.LOADED if before is None else transaction.cause,
-        tuple(key for key in data.partitions if key not in known),
+        tuple(key for key in data.partitions if key not in partitions_before),
         NO_EPOCH if before is None else before.epoch,
     )

@@ -34,10 +34,10 @@ class ProducerIds:
         When the current block has no ids left, raises KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) until the next block has arrived, and
         KAFKA_STORAGE_ERROR (56) if that block cannot be persisted.
         """
-        left = self._end - self._next_id
-        if left <= BLOCK_SIZE - _FETCHED_AHEAD_AT and self._arrival_ms is None:
+        ids_left = self._end - self._next_id
+        if ids_left <= BLOCK_SIZE - _FETCHED_AHEAD_AT and self._arrival_ms is None:
             self._arrival_ms = now_ms + self._delay_ms()
-        if left == 0 and self._arrival_ms is not None and now_ms < self._arrival_ms:
+        if ids_left == 0 and self._arrival_ms is not None and now_ms < self._arrival_ms:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return self.take()
 

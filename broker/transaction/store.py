@@ -104,8 +104,8 @@ class TransactionStore:
     def create(self, transactional_id: str, data: TransactionData) -> Transaction:
         """Add a transactional id with the state `data`, in memory only. Its first transition also writes the id to `__transaction_state`."""
         epoch = self._epochs[self._ownership.partition_of(transactional_id)]
-        created = self._ids[transactional_id] = Transaction(transactional_id, data, epoch)
-        return created
+        new_transaction = self._ids[transactional_id] = Transaction(transactional_id, data, epoch)
+        return new_transaction
 
     def write(self, transaction: Transaction, now_ms: int, done: Done, *, keeps_pending: bool = False) -> None:
         """Write the pending state of a transaction to `__transaction_state`. It becomes the current state when the record is replicated.
@@ -124,9 +124,9 @@ class TransactionStore:
                     transaction.cancel()
                 done(_ERRORS.get(error_code, error_code), at_ms)
             else:
-                before = transaction.data
+                data_before = transaction.data
                 transaction.complete()
-                self._changed(transaction, before, at_ms)
+                self._changed(transaction, data_before, at_ms)
                 done(ErrorCode.NONE, at_ms)
 
         self._append(transaction, pending, now_ms, written)
@@ -154,9 +154,9 @@ class TransactionStore:
         A partition whose leader epoch has changed is loaded again. led: maps each partition that this broker leads to its leader epoch.
         partition_count: how many partitions the transaction topic has; 0 if the topic does not exist.
         """
-        kept = [index for index, epoch in led.items() if self._epochs.get(index, epoch) == epoch]
-        if len(kept) < len(led):
-            self._ownership.change(kept, partition_count, now_ms)
+        unchanged_indexes = [index for index, epoch in led.items() if self._epochs.get(index, epoch) == epoch]
+        if len(unchanged_indexes) < len(led):
+            self._ownership.change(unchanged_indexes, partition_count, now_ms)
         self._epochs = dict(led)
         self._ownership.change(led, partition_count, now_ms)
 
@@ -187,7 +187,7 @@ class TransactionStore:
         self._loaded(transactions, now_ms)
 
     def _unload(self, index: int, now_ms: int) -> None:
-        gone = [t for t in self._ids.values() if self._ownership.partition_of(t.transactional_id) == index]
-        for transaction in gone:
+        transactions = [t for t in self._ids.values() if self._ownership.partition_of(t.transactional_id) == index]
+        for transaction in transactions:
             del self._ids[transaction.transactional_id]
-        self._unloaded(gone)
+        self._unloaded(transactions)
