@@ -106,14 +106,14 @@ def new_config(
     where they differ from Kafka's code. release: the emulated release of Kafka. Raises ConfigError if a setting is invalid or names a broker that
     does not exist.
     """
-    made = ClusterConfig(config, profile_defaults(profile, brokers), strict_kip, release)
-    unknown_ids = sorted(i for i in made.static_broker if i >= brokers)
+    cluster_config = ClusterConfig(config, profile_defaults(profile, brokers), strict_kip, release)
+    unknown_ids = sorted(i for i in cluster_config.static_broker if i >= brokers)
     if unknown_ids:
-        name = next(iter(made.static_broker[unknown_ids[0]]))
+        name = next(iter(cluster_config.static_broker[unknown_ids[0]]))
         raise ConfigError(
             f"{unknown_ids[0]}.{name}: there is no broker {unknown_ids[0]}; ids are 0 to {brokers - 1}, for example 0.{name}=..."
         )
-    return made
+    return cluster_config
 
 
 # ---- parts that all brokers share --------------------------------------------------------------------------------------------

@@ -132,20 +132,20 @@ class Cluster:
     def _begin(self, brokers: int, cluster_id: str, rng: Random, journal_topic: str | None) -> None:
         """Build all parts of a cluster with `brokers` brokers, and restore persisted data. journal_topic: the topic for events; None for no topic."""
         self.rng = rng
-        kept = self.persistence
-        self.quota_store = ClientQuotaStore(self._quota_changed, None if kept is None else kept.remember_quotas)
+        disk = self.persistence
+        self.quota_store = ClientQuotaStore(self._quota_changed, None if disk is None else disk.remember_quotas)
         self.mutations = new_mutations(self.config, self.quota_store, self.semantics, self.timers)
-        persist = (None, None) if kept is None else (kept.remember, kept.remember_if_possible)
+        persist = (None, None) if disk is None else (disk.remember, disk.remember_if_possible)
         self.controller = Controller(cluster_id, self.config, self.rng, self._image_changed, *persist)
         self._elections = new_elections(self.controller, self.config, self.timers, self.actions)
         self._sessions = new_sessions(self.controller, self.config, self.timers, self.actions)
         group_seed = self.rng.getrandbits(64)
         self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))
-        self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
+        self.stores = Stores(self.budget, self.rng.random, self.events, None if disk is None else disk.metadata_log)
         self.log_manager = LogManager(
             self.config.for_broker(-1), self.timers, self._running_partitions, self.actions.now_ms
         )
-        self._next_producer_id_block = 0 if kept is None else kept.next_producer_id
+        self._next_producer_id_block = 0 if disk is None else disk.next_producer_id
         self.isr_changes = IsrChanges(self.controller, self.actions.soon)
         self.request_cost_ms: dict[str, float] = {}
         """Maps an API such as "Metadata" to the handler time in ms that a test has set for its requests. Used with a manual clock only."""
@@ -167,8 +167,8 @@ class Cluster:
         for node in self.nodes:
             rack = node.config["broker.rack"]
             self.controller.set_broker(BrokerState(node.broker_id, rack, {}, alive=True))
-        if kept is not None:
-            kept.go_on()
+        if disk is not None:
+            disk.go_on()
         if journal_topic is not None:
             self.journal_topic = publish_journal(self, self.events, journal_topic)
 
@@ -320,14 +320,14 @@ class Cluster:
         """
         if recorder is not None and recorder.ended:
             raise ValueError("this recorder was stopped, which ended its trace; create a new recorder")
-        before, self._recorder = self._recorder, recorder
-        if before is not None:
-            self.events.detach(before)
+        previous_recorder, self._recorder = self._recorder, recorder
+        if previous_recorder is not None:
+            self.events.detach(previous_recorder)
         if recorder is not None:
             self.events.attach(recorder)
             recorder.begin([list(node.replicas.partitions.values()) for node in self.nodes], self.actions.now_ms)
-        if before is not None and before is not recorder:
-            before.end()
+        if previous_recorder is not None and previous_recorder is not recorder:
+            previous_recorder.end()
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
         """Set `cost_ms`, the handler time of each request of `api`, such as "Metadata". Used with a manual clock, which does not advance by itself.

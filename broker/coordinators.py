@@ -106,8 +106,8 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
 
     Releases before 3.7 lack these settings; the result then has their defaults. shared: the state that all brokers of the cluster share.
     """
-    get, known = shared.config.for_broker(broker_id), shared.config.definitions.broker
-    if "group.consumer.assignors" not in known:
+    get, broker_definitions = shared.config.for_broker(broker_id), shared.config.definitions.broker
+    if "group.consumer.assignors" not in broker_definitions:
         return ConsumerGroupSettings()
 
     def of_group(name: str) -> Callable[[str], int]:
@@ -125,17 +125,17 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
     protocols = rebalance_protocols(get)
     return ConsumerGroupSettings(
         is_on="consumer" in protocols,
-        is_new_coordinator="group.coordinator.new.enable" in known and get["group.coordinator.new.enable"],
+        is_new_coordinator="group.coordinator.new.enable" in broker_definitions and get["group.coordinator.new.enable"],
         is_finalized=lambda: not has_group_version or GROUP_VERSION in shared.controller.image.features,
         is_release_4=is_release_4(shared.release_name),
         is_release_4_1=is_release_4_1(shared.release_name),
         is_release_4_2=is_release_4_2(shared.release_name),
         max_size=get["group.consumer.max.size"],
-        assignors=tuple(assignor_name(given) for given in java_items(get["group.consumer.assignors"])),
+        assignors=tuple(assignor_name(assignor) for assignor in java_items(get["group.consumer.assignors"])),
         may_upgrade=policy in ("upgrade", "bidirectional"),
         may_downgrade=policy in ("downgrade", "bidirectional"),
         forgets_empty_groups=not shared.strict_kip,
-        regex_refresh_ms=get[REGEX_REFRESH] if REGEX_REFRESH in known else DEFAULT_REGEX_REFRESH_MS,
+        regex_refresh_ms=get[REGEX_REFRESH] if REGEX_REFRESH in broker_definitions else DEFAULT_REGEX_REFRESH_MS,
         session_timeout_ms=of_group("consumer.session.timeout.ms"),
         heartbeat_interval_ms=of_group("consumer.heartbeat.interval.ms"),
     )
@@ -268,10 +268,10 @@ class TransactionParts:
         """The component that asks the transaction coordinators of all brokers whether a partition belongs to a producer's transaction (KIP-890)."""
         from kafkaproto.broker.transaction.verification import Verifier
 
-        get, known = self._config, self._shared.config.definitions.broker
+        get, broker_definitions = self._config, self._shared.config.definitions.broker
 
         def setting(name: str, default: int) -> Callable[[], int]:
-            return lambda: int(get[name]) if name in known else default
+            return lambda: int(get[name]) if name in broker_definitions else default
 
         return Verifier(
             self._coordinator_of,

@@ -270,8 +270,8 @@ class Node:
 
         It is the first folder in `log.dirs`, else in `log.dir`, else the data directory. If none of them is set, the path does not exist on the disk.
         """
-        given = next((self.config[name] for name in ("log.dirs", "log.dir") if self.config.is_given(name)), "")
-        path = str(given).split(",")[0].strip()
+        setting = next((self.config[name] for name in ("log.dirs", "log.dir") if self.config.is_given(name)), "")
+        path = str(setting).split(",")[0].strip()
         return path or self.replicas.stores.path or f"/kafkaproto/broker-{self.broker_id}"
 
     @cached_property

@@ -66,7 +66,7 @@ class Timers:
 
     def run_due(self, now_ms: int) -> int:
         """Fire every timer with a deadline up to `now_ms`, including timers set by the callbacks. Returns how many fired."""
-        fired = 0
+        fired_count = 0
         heap = self._heap
         while heap and heap[0][0] <= now_ms:
             timer = heapq.heappop(heap)[2]
@@ -75,9 +75,9 @@ class Timers:
                 self._dead -= 1
                 continue
             timer.callback = None
-            fired += 1
+            fired_count += 1
             callback(now_ms)
-        return fired
+        return fired_count
 
     def note_dead(self) -> None:
         self._dead += 1

@@ -199,8 +199,8 @@ class TelemetryInstances:
         Before Kafka 4, do nothing: clients stay until they expire.
         """
         if self._is_release_4:
-            gone = [key for key, instance in self._instances.items() if instance.connection_id == connection_id]
-            for key in gone:
+            closed_keys = [key for key, instance in self._instances.items() if instance.connection_id == connection_id]
+            for key in closed_keys:
                 del self._instances[key]
 
     def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
