@@ -57,17 +57,17 @@ def check_form(source: Any, form: str, where: str) -> None:
     source: the object, as parsed JSON. form: the kind of the object, a key of `FORMS`. where: the path of the object around it, for the error
     message. Raises SpecError for a missing or unknown key and for a value of another type.
     """
-    known, needed = FORMS[form]
+    types_of_keys, required_keys = FORMS[form]
     if not isinstance(source, dict):
         raise SpecError(f"{where}: a {form} must be a JSON object (got {source!r})")
     where = f"{where}.{source.get('name', '(no name)')}".lstrip(".")
-    for key in sorted(needed - source.keys()):
+    for key in sorted(required_keys - source.keys()):
         raise SpecError(f"{where}: the key {key!r} is missing")
     for key, value in source.items():
-        if key not in known:
-            raise SpecError(f"{where}: {key!r} is not a key of a {form}; known keys are {', '.join(known)}")
-        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] in (int, str)):
-            expected_type = known[key]
+        if key not in types_of_keys:
+            raise SpecError(f"{where}: {key!r} is not a key of a {form}; known keys are {', '.join(types_of_keys)}")
+        if not isinstance(value, types_of_keys[key]) or (isinstance(value, bool) and types_of_keys[key] in (int, str)):
+            expected_type = types_of_keys[key]
             raise SpecError(f"{where}: the value of the key {key!r} must be of type {expected_type} (got {value!r})")
     for struct in source.get("commonStructs", []):
         check_form(struct, "struct", where)

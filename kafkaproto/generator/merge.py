@@ -41,12 +41,12 @@ def merge(older: Json, newer: Json) -> Json:
             f"{older['name']}: the older Kafka release defines the versions {old}, the newer one {new}, so the versions between them are not "
             f"defined; merge with an older release that defines the versions up to {new.lowest - 1}"
         )
-    result = {**older, **newer, "validVersions": str(VersionRange(min(old.lowest, new.lowest), new.highest))}
+    merged = {**older, **newer, "validVersions": str(VersionRange(min(old.lowest, new.lowest), new.highest))}
     if older["flexibleVersions"] != newer["flexibleVersions"]:
-        result["flexibleVersions"] = _range(older["name"], "flexibleVersions", older, newer, old.highest)
-    result["fields"] = _fields(older["name"], older["fields"], newer["fields"], old.highest)
+        merged["flexibleVersions"] = _range(older["name"], "flexibleVersions", older, newer, old.highest)
+    merged["fields"] = _fields(older["name"], older["fields"], newer["fields"], old.highest)
     structs = _structs(older, newer, old.highest)
-    return {**result, "commonStructs": structs} if structs else result
+    return {**merged, "commonStructs": structs} if structs else merged
 
 
 def _structs(older: Json, newer: Json, last: int) -> list[Json]:
@@ -54,18 +54,18 @@ def _structs(older: Json, newer: Json, last: int) -> list[Json]:
 
     older, newer: the two definitions. last: the highest version of the message that is taken from the older release.
     """
-    new = {struct["name"]: struct for struct in newer.get("commonStructs", [])}
-    result = []
+    newer_structs = {struct["name"]: struct for struct in newer.get("commonStructs", [])}
+    merged = []
     for struct in older.get("commonStructs", []):
-        twin = new.pop(struct["name"], None)
+        twin = newer_structs.pop(struct["name"], None)
         if twin is None:
             raise MergeError(
                 f"{older['name']}.{struct['name']} is missing from the common structs of the newer release; both releases must have it"
             )
         versions = _range(struct["name"], "versions", struct, twin, last)
         fields = _fields(struct["name"], struct["fields"], twin["fields"], last)
-        result.append({**struct, "versions": versions, "fields": fields})
-    return result + list(new.values())
+        merged.append({**struct, "versions": versions, "fields": fields})
+    return merged + list(newer_structs.values())
 
 
 def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list[Json]:
@@ -74,15 +74,15 @@ def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list
     A field that only one release has is placed after the field that precedes it in that release. where: the path of the struct, for errors. older,
     newer: the definitions of the fields in the two releases. last: the highest version of the message that is taken from the older release.
     """
-    old = {field["name"]: field for field in older}
-    new = {field["name"]: field for field in newer}
-    order = list(old)
-    before = None
-    for name in new:
-        if name not in old:
-            order.insert(order.index(before) + 1 if before else 0, name)
-        before = name
-    merged = (_field(f"{where}.{name}", old.get(name), new.get(name), last) for name in order)
+    older_fields = {field["name"]: field for field in older}
+    newer_fields = {field["name"]: field for field in newer}
+    order = list(older_fields)
+    previous_name = None
+    for name in newer_fields:
+        if name not in older_fields:
+            order.insert(order.index(previous_name) + 1 if previous_name else 0, name)
+        previous_name = name
+    merged = (_field(f"{where}.{name}", older_fields.get(name), newer_fields.get(name), last) for name in order)
     return [field for field in merged if field is not None]
 
 
@@ -97,17 +97,17 @@ def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Jso
         raise MergeError(
             f"{where}: the type must be the same in both releases, but it is {older['type']} in the older and {newer['type']} in the newer one"
         )
-    both = {**(older or {}), **(newer or {})}
-    result: Json = {}
-    for key, value in both.items():
+    definition = {**(older or {}), **(newer or {})}
+    merged: Json = {}
+    for key, value in definition.items():
         if key in RANGES:
-            result[key] = _range(where, key, older or {}, newer or {}, last)
+            merged[key] = _range(where, key, older or {}, newer or {}, last)
         elif key == "fields" and older and newer:
-            result[key] = _fields(where, older[key], newer[key], last)
+            merged[key] = _fields(where, older[key], newer[key], last)
         else:
-            result[key] = value
-    result = {key: value for key, value in result.items() if not (key in RANGES and value == "none")}
-    return result if "versions" in result else None
+            merged[key] = value
+    merged = {key: value for key, value in merged.items() if not (key in RANGES and value == "none")}
+    return merged if "versions" in merged else None
 
 
 def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:

@@ -95,17 +95,17 @@ def facts(definition: str) -> Json | None:
         versions = versions.intersect(VersionRange(0, versions.highest - 1))
     if not versions:
         return None
-    result = {name: source[name] for name in MESSAGE_FACTS if name in source}
+    message = {name: source[name] for name in MESSAGE_FACTS if name in source}
     if source["type"].startswith("coordinator-"):  # data too; `apiKey` is not the key of an API here
-        result = {**{name: value for name, value in result.items() if name != "apiKey"}, "type": "data"}
-    result["validVersions"] = str(versions)
-    result["fields"] = [_field(field) for field in source["fields"]]
+        message = {**{name: value for name, value in message.items() if name != "apiKey"}, "type": "data"}
+    message["validVersions"] = str(versions)
+    message["fields"] = [_field(field) for field in source["fields"]]
     if source["type"] == "coordinator-key":  # its version is the number before it, as in the older release
-        number = result["validVersions"] = str(source["apiKey"])
-        result["fields"] = [{**field, "versions": number} for field in result["fields"]]
+        number = message["validVersions"] = str(source["apiKey"])
+        message["fields"] = [{**field, "versions": number} for field in message["fields"]]
     if source.get("commonStructs"):
-        result["commonStructs"] = [_struct(struct) for struct in source["commonStructs"]]
-    return result
+        message["commonStructs"] = [_struct(struct) for struct in source["commonStructs"]]
+    return message
 
 
 def served(jar: Path) -> dict[str, Json]:
@@ -113,7 +113,7 @@ def served(jar: Path) -> dict[str, Json]:
 
     A broker needs the definitions of headers, and those of the requests and responses of all APIs that a broker's listeners accept.
     """
-    result = {}
+    facts_of_messages = {}
     with zipfile.ZipFile(jar) as archive:
         texts = {Path(name).stem: archive.read(name).decode() for name in archive.namelist() if DEFINITION.match(name)}
     apis = [name.removesuffix("Request") for name, text in texts.items() if BROKER_REQUEST.search(text)]
@@ -124,8 +124,8 @@ def served(jar: Path) -> dict[str, Json]:
         request_facts = facts(request)
         if message_facts and request_facts:
             versions = {} if name in HEADERS else {"validVersions": request_facts["validVersions"]}
-            result[name] = {**message_facts, **versions}
-    return result
+            facts_of_messages[name] = {**message_facts, **versions}
+    return facts_of_messages
 
 
 def data(older: Path, newer: Path) -> dict[str, Json]:
@@ -137,7 +137,7 @@ def data(older: Path, newer: Path) -> dict[str, Json]:
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
     texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}
-    result = {}
+    definitions = {}
     for name, (text, topic) in sorted(texts.items()):
         definition = facts(text)
         if not definition:
@@ -145,8 +145,8 @@ def data(older: Path, newer: Path) -> dict[str, Json]:
         if topic and name.endswith("Key"):
             about = {"topic": topic, "value": f"{name.removesuffix('Key')}Value"}
             definition = {**about, **definition}
-        result[name] = definition
-    return result
+        definitions[name] = definition
+    return definitions
 
 
 def _data_of(folder: Path, jar: str) -> dict[str, str]:
@@ -167,13 +167,13 @@ def merged(older: dict[str, Json], newer: dict[str, Json]) -> dict[str, Json]:
     messages to their definitions.
     """
     renamed = {(definition.get("apiKey"), definition["type"]) for definition in newer.values()}
-    result = dict(newer)
+    definitions = dict(newer)
     for name, definition in older.items():
         if name in newer:
-            result[name] = merge(definition, newer[name])
+            definitions[name] = merge(definition, newer[name])
         elif (definition.get("apiKey"), definition["type"]) not in renamed:
-            result[name] = definition
-    return result
+            definitions[name] = definition
+    return definitions
 
 
 def _field(source: Json) -> Json:

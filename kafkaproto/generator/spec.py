@@ -146,38 +146,38 @@ class _Parser:
 
         fields: the definitions of its fields, as parsed JSON.
         """
-        parsed = tuple(self.field(name, field, versions) for field in fields)
-        self.check_names_and_tags(name, parsed)
+        parsed_fields = tuple(self.field(name, field, versions) for field in fields)
+        self.check_names_and_tags(name, parsed_fields)
         if name in self.structs:
             self.fail(
                 name,
                 "two structs of the message have this name; rename one, or move the struct to commonStructs if both are the same",
             )
-        self.structs[name] = Struct(name, versions, parsed)
+        self.structs[name] = Struct(name, versions, parsed_fields)
 
     def field(self, struct: str, source: Json, parent: VersionRange) -> Field:
         wire_name = source["name"]
-        where = f"{struct}.{wire_name}"
+        path = f"{struct}.{wire_name}"
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", wire_name):
-            self.fail(where, "a field name must start with a letter and contain only ASCII letters and digits")
-        tagged = self.range(where, source.get("taggedVersions", "none"))
-        versions = self.range(where, source.get("versions", str(tagged)))
-        field_type = self.type(where, source["type"])
+            self.fail(path, "a field name must start with a letter and contain only ASCII letters and digits")
+        tagged = self.range(path, source.get("taggedVersions", "none"))
+        versions = self.range(path, source.get("versions", str(tagged)))
+        field_type = self.type(path, source["type"])
         field = Field(
             name=FIELD_NAMES.get((self.name, wire_name)) or snake_case(wire_name),
             wire_name=wire_name,
             type=field_type,
             versions=versions,
-            nullable=self.range(where, source.get("nullableVersions", "none")),
+            nullable=self.range(path, source.get("nullableVersions", "none")),
             tagged=tagged,
             tag=source.get("tag"),
-            flexible=self.range(where, source["flexibleVersions"]) if "flexibleVersions" in source else None,
-            default=self.default(where, field_type, source.get("default"), source.get("nullableVersions"), versions),
-            ignorable=self.truth(where, source.get("ignorable", False)),
+            flexible=self.range(path, source["flexibleVersions"]) if "flexibleVersions" in source else None,
+            default=self.default(path, field_type, source.get("default"), source.get("nullableVersions"), versions),
+            ignorable=self.truth(path, source.get("ignorable", False)),
         )
-        self.check_field(where, field, source)
+        self.check_field(path, field, source)
         if field_type.is_struct:
-            self.nested(where, field, source, versions.intersect(parent))
+            self.nested(path, field, source, versions.intersect(parent))
         return field
 
     def nested(self, where: str, field: Field, source: Json, versions: VersionRange) -> None:
@@ -297,8 +297,8 @@ class _Parser:
             self.fail(
                 where, f"nullableVersions must be none for a field of type {field.type.name} (got {field.nullable})"
             )
-        both = field.nullable.intersect(field.tagged)
-        if both and not field.tagged.within(field.nullable):
+        nullable_and_tagged = field.nullable.intersect(field.tagged)
+        if nullable_and_tagged and not field.tagged.within(field.nullable):
             self.fail(
                 where,
                 f"nullableVersions must contain all of taggedVersions={field.tagged} or none of it (got {field.nullable})",
