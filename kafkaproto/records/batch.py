@@ -326,16 +326,16 @@ def build_batch(
 
     Raises EncodeError if there are no records, because producers send no empty batch, and for values that do not fit.
     """
-    listed = list(new_records)
-    if not listed:
+    record_list = list(new_records)
+    if not record_list:
         raise EncodeError("RecordBatch.records", "a batch must have at least one record")
-    deltas = range(len(listed)) if offset_deltas is None else offset_deltas
+    deltas = range(len(record_list)) if offset_deltas is None else offset_deltas
     try:
-        base_timestamp = listed[0].timestamp
+        base_timestamp = record_list[0].timestamp
         if delete_horizon_ms is not None:
             base_timestamp = delete_horizon_ms
             attributes |= DELETE_HORIZON
-        packed = write_records(listed, deltas, base_timestamp)
+        packed = write_records(record_list, deltas, base_timestamp)
         if compression:
             packed = compress(compression, packed, compression_level)
         header = BatchHeader(
@@ -347,11 +347,11 @@ def build_batch(
             attributes=attributes | compression,
             last_offset_delta=deltas[-1] if last_offset_delta is None else last_offset_delta,
             base_timestamp=base_timestamp,
-            max_timestamp=max([record.timestamp for record in listed]) if max_timestamp is None else max_timestamp,
+            max_timestamp=max([record.timestamp for record in record_list]) if max_timestamp is None else max_timestamp,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,
-            record_count=len(listed),
+            record_count=len(record_list),
         )
         batch = bytearray(_HEADER.pack(*header))
     except (struct.error, AttributeError, OverflowError, TypeError, BufferError, ValueError) as error:
@@ -367,14 +367,14 @@ def build_empty_batch(header: BatchHeader) -> bytes:
     batch, and without base timestamp, compression and delete horizon (``DefaultRecordBatch.writeEmptyHeader``). Raises EncodeError for a header whose
     numbers do not fit.
     """
-    empty = header._replace(
+    empty_header = header._replace(
         batch_length=HEADER_BYTES - PREFIX_BYTES,
         attributes=header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON),
         base_timestamp=NO_TIMESTAMP,
         record_count=0,
     )
     try:
-        return _with_crc(bytearray(_HEADER.pack(*empty)))
+        return _with_crc(bytearray(_HEADER.pack(*empty_header)))
     except struct.error as error:
         raise EncodeError("RecordBatch", str(error)) from None
 

@@ -49,9 +49,9 @@ def columns(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Columns:
     header, b = payload(batch, limit_bytes)
     append_time = header.max_timestamp if header.is_log_append_time else None
     if header.record_count >= _FEW and (gather := _gather()):
-        gathered = gather.columns(b, header.record_count, header.base_offset, header.base_timestamp, append_time)
-        if gathered is not None:
-            return Columns(memoryview(b), *gathered)
+        arrays = gather.columns(b, header.record_count, header.base_offset, header.base_timestamp, append_time)
+        if arrays is not None:
+            return Columns(memoryview(b), *arrays)
     return walked_columns(b, header)
 
 
@@ -88,9 +88,9 @@ def keys(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[bytes | 
     """
     header, b = payload(batch, limit_bytes)
     if not _begins_evenly(b) and (gather := _gather()):
-        gathered = gather.keys(b, header.record_count)
-        if gathered is not None:
-            return cast("list[bytes | None]", gathered)
+        key_list = gather.keys(b, header.record_count)
+        if key_list is not None:
+            return cast("list[bytes | None]", key_list)
     return walked_keys(b, header)
 
 

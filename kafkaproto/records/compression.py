@@ -97,10 +97,10 @@ def decompress(kind: int, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) 
 def _compress_lz4(data: bytes, level: int | None) -> bytes:
     import cramjam
 
-    used = 1 if level is None or level == LZ4_DEFAULT_LEVEL else max(level, LZ4_LEAST_HC_LEVEL)
+    library_level = 1 if level is None or level == LZ4_DEFAULT_LEVEL else max(level, LZ4_LEAST_HC_LEVEL)
 
     # Kafka's reader rejects frames whose blocks depend on each other (KafkaLZ4BlockInputStream)
-    packer = cramjam.lz4.Compressor(level=used, content_checksum=False, block_linked=False)
+    packer = cramjam.lz4.Compressor(level=library_level, content_checksum=False, block_linked=False)
     packer.compress(data)
     return _without_block_checksums(bytes(packer.finish()))
 

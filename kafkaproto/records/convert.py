@@ -65,14 +65,14 @@ def down_converted(
         if header.magic <= magic:
             yield entry.view
             continue
-        kept = [
+        kept_records = [
             record
             for record in entries.records(entry.view, limit_bytes)
             if header.compression or record.offset >= first_offset
         ]
-        if kept:
+        if kept_records:
             append_time = header.max_timestamp if header.is_log_append_time else None
-            yield message_set.write_messages(kept, magic, header.compression, append_time)
+            yield message_set.write_messages(kept_records, magic, header.compression, append_time)
 
 
 def up_convert(
@@ -98,15 +98,15 @@ def up_convert(
     Raises EncodeError if there are no messages, if a compressed message is not alone (Kafka accepts only one), if magics differ, if a timestamp is
     below -1, or if kept offsets do not increase or span 2**31 or more. Raises DecodeError for damage.
     """
-    listed = list(entries.batches(buffer))
-    _check_one_kind(listed)
-    messages = [record for entry in listed for record in message_set.records(entry.view, limit_bytes)]
+    listed_batches = list(entries.batches(buffer))
+    _check_one_kind(listed_batches)
+    messages = [record for entry in listed_batches for record in message_set.records(entry.view, limit_bytes)]
     _check_timestamps(messages)
     first = messages[0].offset
     deltas: Sequence[int] = range(len(messages))
     if base_offset is None:
         base_offset, deltas = first, [record.offset - first for record in messages]
-        if any(delta >= after for delta, after in pairwise(deltas)) or deltas[-1] >= 2**31:
+        if any(delta >= next_delta for delta, next_delta in pairwise(deltas)) or deltas[-1] >= 2**31:
             raise EncodeError(
                 "RecordBatch.records",
                 f"the offsets must increase, and the last must be less than 2**31 above the first (first {first}, last {first + deltas[-1]})",
@@ -115,7 +115,7 @@ def up_convert(
         [NewRecord(record.value, record.key, record.timestamp) for record in messages],
         base_offset=base_offset,
         leader_epoch=leader_epoch,
-        compression=Compression(listed[0].header.compression) if compression is None else compression,
+        compression=Compression(listed_batches[0].header.compression) if compression is None else compression,
         compression_level=compression_level,
         attributes=0 if log_append_time_ms is None else LOG_APPEND_TIME,
         max_timestamp=log_append_time_ms,

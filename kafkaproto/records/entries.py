@@ -65,8 +65,8 @@ def complete_bytes(buffer: Buffer) -> int:
     end = 0
     for pos, size, _, _ in walk_headers(in_memory(buffer), 0, len(buffer), ENTRIES):
         end = pos + size
-    left = len(buffer) - end
-    if left > _MAGIC_AT:
+    bytes_left = len(buffer) - end
+    if bytes_left > _MAGIC_AT:
         length, magic = LENGTH_AND_MAGIC.unpack_from(buffer, end)
         if length < SMALLEST_BODY_BYTES:
             raise DecodeError(
@@ -78,7 +78,7 @@ def complete_bytes(buffer: Buffer) -> int:
             raise DecodeError(
                 "RecordBatch.magic", end + _MAGIC_AT, f"magic {magic} is unknown; known are 0 to {magic_2.MAGIC}"
             )
-        if length + PREFIX_BYTES <= left:
+        if length + PREFIX_BYTES <= bytes_left:
             read_header(buffer, end)  # raises DecodeError: the batch is complete, but smaller than its header
     return end
 

@@ -115,7 +115,7 @@ def _fields(b: bytes, count: int) -> _Fields:
     """
     padded = b + _PADDING
     words = np.ndarray((len(padded) - 1,), "<u2", padded, 0, (1,))  # the two bytes at every position
-    at, ends = _bodies(b, count)
+    at, body_ends = _bodies(b, count)
     timestamp_deltas, at = _varints(padded, words, at + 1)
     offset_deltas, at = _varints(padded, words, at, widest=4)  # four bytes hold less than 32 bits
     key_sizes, key_starts = _varints(padded, words, at)
@@ -124,8 +124,8 @@ def _fields(b: bytes, count: int) -> _Fields:
     header_counts = np.frombuffer(padded, np.uint8).take(at)
     if header_counts.any():
         for i in np.flatnonzero(header_counts).tolist():
-            at[i] = read_headers(b, int(at[i]), int(ends[i]))[1] - 1
-    if not (at + 1 == ends).all():
+            at[i] = read_headers(b, int(at[i]), int(body_ends[i]))[1] - 1
+    if not (at + 1 == body_ends).all():
         raise _Unusual
     return _Fields(timestamp_deltas, offset_deltas, key_starts, key_sizes, value_starts, value_sizes)
 
@@ -136,13 +136,13 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
     count: the number of records. Consecutive records of the same size are found without visiting each of them.
     """
     begins: list[Ints] = []
-    ends: list[Ints] = []
+    body_ends: list[Ints] = []
     singles: list[int] = []
     single_ends: list[int] = []
     end = len(b)
-    pos = before = 0
-    left = count
-    while left > 0 and pos < end:
+    pos = previous_stride = 0
+    records_left = count
+    while records_left > 0 and pos < end:
         size, width = b[pos], 1
         if size >= 0x80:
             high, width = b[pos + 1], 2
@@ -152,31 +152,31 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
                 size, width = size << 1, body_at - pos
         stride = width + (size >> 1)
         singles.append(pos + width)
-        left -= 1
+        records_left -= 1
         pos += stride
         if size & 1 or size < 0 or pos > end:
             raise _Unusual
         single_ends.append(pos)
-        if stride == before:
+        if stride == previous_stride:
             look = _FIRST_LOOK
-            while alike := _same_size(b, pos - stride, pos, stride, width, min(look, left)):
-                stop = pos + alike * stride
-                if alike < _FEW:
+            while same_count := _same_size(b, pos - stride, pos, stride, width, min(look, records_left)):
+                stop = pos + same_count * stride
+                if same_count < _FEW:
                     singles += range(pos + width, stop + width, stride)
                     single_ends += range(pos + stride, stop + stride, stride)
                 else:
                     begins += (np.array(singles, np.int64), np.arange(pos + width, stop + width, stride))
-                    ends += (np.array(single_ends, np.int64), np.arange(pos + stride, stop + stride, stride))
+                    body_ends += (np.array(single_ends, np.int64), np.arange(pos + stride, stop + stride, stride))
                     singles.clear()
                     single_ends.clear()
                 pos = stop
-                left -= alike
+                records_left -= same_count
                 look = min(look * 16, 1 + _LOOK_BYTES // stride)
-        before = stride
-    if left or pos != end:
+        previous_stride = stride
+    if records_left or pos != end:
         raise _Unusual
     return np.concatenate([*begins, np.array(singles, np.int64)]), np.concatenate(
-        [*ends, np.array(single_ends, np.int64)]
+        [*body_ends, np.array(single_ends, np.int64)]
     )
 
 
@@ -186,11 +186,11 @@ def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: in
     b: the decompressed records. stride: the size in bytes of the record at ``model``, including its size field. width: the size in bytes of this
     field. most: the maximum to return.
     """
-    alike = min(most, (len(b) - pos) // stride)
+    same_count = min(most, (len(b) - pos) // stride)
     for at in range(width):
-        column = b[pos + at : pos + alike * stride : stride]
-        alike = min(alike, same_bytes(column, b[model + at : model + at + 1]))
-    return alike
+        column = b[pos + at : pos + same_count * stride : stride]
+        same_count = min(same_count, same_bytes(column, b[model + at : model + at + 1]))
+    return same_count
 
 
 @cache
@@ -215,11 +215,11 @@ def _varints(padded: bytes, words: Ints, at: Ints, widest: int = 9) -> tuple[Int
     values, widths = _short()
     first_two = words[at]
     numbers, width = values.take(first_two), widths.take(first_two)
-    after = at + width
+    positions_after = at + width
     if not width.all():
         wide = np.flatnonzero(width == 0)
-        numbers[wide], after[wide] = _wide_varints(padded, at[wide], widest)
-    return numbers, after
+        numbers[wide], positions_after[wide] = _wide_varints(padded, at[wide], widest)
+    return numbers, positions_after
 
 
 def _wide_varints(padded: bytes, at: Ints, widest: int) -> tuple[Ints, Ints]:
@@ -230,13 +230,13 @@ def _wide_varints(padded: bytes, at: Ints, widest: int) -> tuple[Ints, Ints]:
     """
     octets = np.frombuffer(padded, np.uint8)
     raw = np.zeros(len(at), np.int64)
-    more = np.ones(len(at), np.bool_)
+    unfinished = np.ones(len(at), np.bool_)
     for shift in range(0, 7 * widest, 7):
         byte = octets[at].astype(np.int64)
-        raw |= np.where(more, (byte & 0x7F) << shift, 0)
-        at = at + more
-        more &= byte >= 0x80
-        if not more.any():
+        raw |= np.where(unfinished, (byte & 0x7F) << shift, 0)
+        at = at + unfinished
+        unfinished &= byte >= 0x80
+        if not unfinished.any():
             return raw >> 1 ^ -(raw & 1), at
     raise _Unusual
 

@@ -55,12 +55,12 @@ def batch_bytes(buffer: Buffer, at: int, room: int, kinds: Mapping[int, int] = B
     room: the number of bytes from `at` to the end of the range in which the batch must end. The buffer need not contain the whole batch, only its
     header. kinds: maps each accepted magic to the smallest valid size of a batch in bytes.
     """
-    left = len(buffer) - at
-    if left < _LEAST_BYTES:
+    bytes_left = len(buffer) - at
+    if bytes_left < _LEAST_BYTES:
         return None
     length, magic = _length_and_magic(buffer, at)
     least = kinds.get(magic)
-    if least is None or left < least:
+    if least is None or bytes_left < least:
         return None
     size: int = length + PREFIX_BYTES
     return size if least <= size <= room else None

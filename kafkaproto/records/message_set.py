@@ -120,9 +120,9 @@ def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
     Raises DecodeError if the header is incomplete, has another magic than 0 and 1, or announces a message smaller than a header. The message itself
     may be incomplete: only the header must be in the buffer.
     """
-    left = len(buffer) - pos
-    if left < _HEADER.size:
-        raise DecodeError("Message", pos, f"the header takes {_HEADER.size} bytes, but only {left} are left")
+    bytes_left = len(buffer) - pos
+    if bytes_left < _HEADER.size:
+        raise DecodeError("Message", pos, f"the header takes {_HEADER.size} bytes, but only {bytes_left} are left")
     offset, size, crc, magic, attributes = _HEADER.unpack_from(buffer, pos)
     if magic not in SMALLEST_BYTES:
         raise DecodeError("Message.magic", pos + _MAGIC_AT, f"the magic of a message must be 0 or 1 (got {magic})")
@@ -134,11 +134,11 @@ def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
         )
     timestamp = NO_TIMESTAMP
     if magic == 1:
-        if left < _TIMESTAMP_AT + 8:
+        if bytes_left < _TIMESTAMP_AT + 8:
             raise DecodeError(
                 "Message.timestamp",
                 pos + _TIMESTAMP_AT,
-                f"the timestamp takes 8 bytes, but only {left - _TIMESTAMP_AT} are left",
+                f"the timestamp takes 8 bytes, but only {bytes_left - _TIMESTAMP_AT} are left",
             )
         (timestamp,) = _INT64.unpack_from(buffer, pos + _TIMESTAMP_AT)
     return MessageHeader(offset, size, crc, magic, attributes, timestamp)
@@ -285,14 +285,14 @@ def build_message_set(
     there are no records, if a record has headers or the compression is zstd (magic 0 and 1 support neither), and for values that do not fit.
     ``base_offset`` is the offset of the first record.
     """
-    listed = list(new_records)
+    messages = list(new_records)
     try:
-        if any(record.headers for record in listed):
+        if any(record.headers for record in messages):
             raise EncodeError(
                 "Message.headers", f"records of magic {magic} cannot have headers; only those of magic 2 can"
             )
         numbered = [
-            Record(base_offset + i, record.timestamp, record.key, record.value, ()) for i, record in enumerate(listed)
+            Record(base_offset + i, record.timestamp, record.key, record.value, ()) for i, record in enumerate(messages)
         ]
     except (AttributeError, TypeError) as error:
         raise EncodeError("Message", str(error)) from None
@@ -341,13 +341,13 @@ def write_messages(
 
 
 def _check_offsets(listed: Sequence[Record]) -> None:
-    before = None
+    previous_offset = None
     for record in listed:
-        if before is not None and record.offset <= before:
+        if previous_offset is not None and record.offset <= previous_offset:
             raise EncodeError(
-                "Message.offset", f"offset {record.offset} follows offset {before}, but offsets must increase"
+                "Message.offset", f"offset {record.offset} follows offset {previous_offset}, but offsets must increase"
             )
-        before = record.offset
+        previous_offset = record.offset
     if listed[-1].offset - listed[0].offset > _MAX_DELTA:
         raise EncodeError(
             "Message.offset",

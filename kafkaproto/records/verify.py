@@ -32,19 +32,19 @@ def problems(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[Prob
     A decoding error is not raised, but becomes the last problem. A batch that a cleaner has compacted is reported as having gaps in its offsets,
     because a producer's batch has none. limit_bytes: the maximum size of the decompressed records; exceeding it is a problem.
     """
-    result: list[Problem] = []
+    problem_list: list[Problem] = []
     try:
         header = entries.read_header(batch)
         if header.size != len(batch):
             return [Problem("RecordBatch.batch_length", f"announces {header.size} bytes, {len(batch)} are there")]
-        result.extend(
+        problem_list.extend(
             _batch_problems(batch, header, limit_bytes)
             if isinstance(header, BatchHeader)
             else _message_problems(batch, header, limit_bytes)
         )
     except DecodeError as error:
-        result.append(Problem(error.path, error.reason))
-    return result
+        problem_list.append(Problem(error.path, error.reason))
+    return problem_list
 
 
 def _batch_problems(batch: Buffer, header: BatchHeader, limit_bytes: int) -> Iterator[Problem]:

@@ -184,7 +184,7 @@ def walk(b: bytes, count: int) -> Iterator[SingleRecord | Stretch]:
 
     Raises DecodeError, with the number of the record, for damage. Bytes left after the last record count as damage.
     """
-    pos = before = i = 0
+    pos = previous_stride = i = 0
     while i < count:
         try:
             record, end = _read_one(b, pos)
@@ -199,16 +199,16 @@ def walk(b: bytes, count: int) -> Iterator[SingleRecord | Stretch]:
         stride = end - pos
         i += 1
         if (
-            stride == before and i < count and b[end : end + 1] == b[pos : pos + 1]
+            stride == previous_stride and i < count and b[end : end + 1] == b[pos : pos + 1]
         ):  # the next record may have the same shape, too
             shape = _shape(b, pos, record, stride)
             look = _FIRST_LOOK
-            while shape and (alike := _alike(b, pos, end, shape, min(look, count - i))):
-                yield Stretch(end, alike, shape)
-                end += alike * stride
-                i += alike
+            while shape and (same_count := _alike(b, pos, end, shape, min(look, count - i))):
+                yield Stretch(end, same_count, shape)
+                end += same_count * stride
+                i += same_count
                 look = min(look * 16, _LONGEST_LOOK, 1 + _LOOK_BYTES // stride)
-        before = stride
+        previous_stride = stride
         pos = end
     if count < 0 or pos != len(b):
         raise DecodeError(
@@ -372,8 +372,8 @@ def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
     b: the decompressed records. shape: the shape (positions of the fields) of the record that begins at ``model``. most: the maximum to return.
     """
     stride = shape.stride
-    alike = min(most, (len(b) - pos) // stride)
-    stop = pos + alike * stride
+    same_count = min(most, (len(b) - pos) // stride)
+    stop = pos + same_count * stride
     same = (
         *range(shape.size_width),
         *range(shape.offset_end, shape.key_at),
@@ -381,16 +381,16 @@ def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
         shape.value_end,
     )
     for at in same:
-        alike = min(alike, same_bytes(b[pos + at : stop : stride], b[model + at : model + at + 1]))
+        same_count = min(same_count, same_bytes(b[pos + at : stop : stride], b[model + at : model + at + 1]))
     for begin, end in ((shape.timestamp_at, shape.offset_at), (shape.offset_at, shape.offset_end)):
         for at in range(begin, end - 1):
             column = b[pos + at : stop : stride]
             if column.translate(None, _HIGH):
-                alike = min(alike, len(column) - len(column.lstrip(_HIGH)))
+                same_count = min(same_count, len(column) - len(column.lstrip(_HIGH)))
         column = b[pos + end - 1 : stop : stride]
         if not column.isascii():
-            alike = min(alike, len(column) - len(column.lstrip(_LOW)))
-    return alike
+            same_count = min(same_count, len(column) - len(column.lstrip(_LOW)))
+    return same_count
 
 
 def same_bytes(column: bytes, byte: bytes) -> int:
