@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     Returns the exit status: 2 if no request was selected, else 1 if the last entry of a file of the trace is incomplete, else 0. Raises TraceError if
     a file is not a valid trace or there is none, and OSError if a file cannot be read or written.
     """
-    chosen: list[tuple[int, int, Conversation, Exchange]] = []
+    chosen_requests: list[tuple[int, int, Conversation, Exchange]] = []
     peers: dict[Conversation, Address] = {}
     status = 0
     for path in files_of(options.path):
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
             if isinstance(entry, Event):
                 _note_peer(entry, name, peers)
             elif isinstance(entry, Exchange) and _is_chosen(entry, options):
-                chosen.append(
+                chosen_requests.append(
                     (
                         zero_ns + entry.received_ns,
                         zero_ns + entry.ready_ns,
@@ -54,14 +54,14 @@ def run(options: argparse.Namespace) -> int:
         if trace.torn:
             sys.stderr.write(f"kafkaproto trace: {trace.torn}\n")
             status = 1
-    if not chosen:
+    if not chosen_requests:
         sys.stderr.write(
             f"kafkaproto trace: no request in {options.path} matches the options; {options.out} is not written\n"
         )
         return 2
     with options.out.open("wb") as file:
-        _write(file, chosen, peers)
-    sys.stdout.write(f"wrote {len(chosen)} requests to {options.out}\n")
+        _write(file, chosen_requests, peers)
+    sys.stdout.write(f"wrote {len(chosen_requests)} requests to {options.out}\n")
     return status
 
 
@@ -72,9 +72,9 @@ def _is_chosen(exchange: Exchange, options: argparse.Namespace) -> bool:
         return False
     if options.api is None and options.client is None:
         return True
-    decoded = Decoded(exchange)
-    return (options.api is None or decoded.api == options.api) and (
-        options.client is None or decoded.client == options.client
+    decoded_exchange = Decoded(exchange)
+    return (options.api is None or decoded_exchange.api == options.api) and (
+        options.client is None or decoded_exchange.client == options.client
     )
 
 

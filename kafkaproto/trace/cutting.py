@@ -108,9 +108,9 @@ def read_kept(headers: Buffer) -> list[tuple[Any, Buffer]]:
                 at += _MESSAGE_HEAD_BYTES[message.magic]
             else:
                 header = read_header(headers, at)
-                kept = HEADER_BYTES + _tail_bytes(headers, at, header)
-                heads.append((header, headers[at : at + kept] if kept > HEADER_BYTES else b""))
-                at += kept
+                head_bytes = HEADER_BYTES + _tail_bytes(headers, at, header)
+                heads.append((header, headers[at : at + head_bytes] if head_bytes > HEADER_BYTES else b""))
+                at += head_bytes
     except DecodeError:
         pass
     return heads

@@ -102,10 +102,10 @@ def _error_places(layout: Message[Any]) -> tuple[bool, tuple[tuple[str, Message[
     The fields to search are the nested structs, and lists of structs, that can contain error codes. Each is a pair (name of the field, layout of the
     struct).
     """
-    named = [*layout.fields, *((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))]
-    structs = [(name, struct) for name, kind in named if (struct := _struct_of(kind)) is not None]
+    named_types = [*layout.fields, *((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))]
+    structs = [(name, struct) for name, kind in named_types if (struct := _struct_of(kind)) is not None]
     inner = tuple((name, struct) for name, struct in structs if any(_error_places(struct)))
-    return any(name == "error_code" for name, _ in named), inner
+    return any(name == "error_code" for name, _ in named_types), inner
 
 
 def _struct_of(kind: WireType) -> Message[Any] | None:

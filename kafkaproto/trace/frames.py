@@ -61,8 +61,8 @@ def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
         message, end = api.decode_request(view, at, len(view))
         if header.api_key in SECRET:
             return header, _without_secret(view[:at], api.encode_request, message)
-        kept, records = cut_produce(api, view, at, end, message)
-        return header, Cut(bytes(kept), records, message)
+        cut_frame, records = cut_produce(api, view, at, end, message)
+        return header, Cut(bytes(cut_frame), records, message)
     except ProtocolError:
         return header, Cut(bytes(view[:at]), (), None)
 
@@ -138,9 +138,9 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
             and _length_and_magic(records) == (length - PREFIX_BYTES, MAGIC)
         ):
             if not api.flexible:
-                kept = bytearray(frame[: end - length + HEADER_BYTES])
-                _put_length(kept, len(kept) - _LENGTH_AND_HEAD_BYTES, HEADER_BYTES)
-                return kept, (length,)
+                cut_frame = bytearray(frame[: end - length + HEADER_BYTES])
+                _put_length(cut_frame, len(cut_frame) - _LENGTH_AND_HEAD_BYTES, HEADER_BYTES)
+                return cut_frame, (length,)
             prefix = uvarint(length + 1)
             records_end = end - len(_NO_TAGS)
             begin = records_end - length - len(prefix)

@@ -88,15 +88,15 @@ def ip_packet(source: End, to: End, sequence: int, acknowledged: int, flags: int
     """
     header = struct.pack(">HHIIBBHHH", source.port, to.port, sequence, acknowledged, 5 << 4, flags, _WINDOW, 0, 0)
     segment = header + data
-    ends = source.address.packed + to.address.packed
-    pseudo = ends + (
-        struct.pack(">II", len(segment), _TCP) if len(ends) > 8 else struct.pack(">HH", _TCP, len(segment))
+    address_bytes = source.address.packed + to.address.packed
+    pseudo = address_bytes + (
+        struct.pack(">II", len(segment), _TCP) if len(address_bytes) > 8 else struct.pack(">HH", _TCP, len(segment))
     )
     segment = segment[:16] + _checksum(pseudo + segment) + segment[18:]
-    if len(ends) > 8:
-        return struct.pack(">IHBB", 6 << 28, len(segment), _TCP, _HOPS) + ends + segment
+    if len(address_bytes) > 8:
+        return struct.pack(">IHBB", 6 << 28, len(segment), _TCP, _HOPS) + address_bytes + segment
     front = struct.pack(">BBHHHBB", 0x45, 0, 20 + len(segment), 0, 0, _HOPS, _TCP)
-    return front + _checksum(front + bytes(2) + ends) + ends + segment
+    return front + _checksum(front + bytes(2) + address_bytes) + address_bytes + segment
 
 
 def _checksum(data: bytes) -> bytes:

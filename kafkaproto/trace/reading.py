@@ -159,7 +159,7 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
         )
     fields: tuple[int, ...] = (*layout.unpack_from(body), *defaults)
     (
-        *before,
+        *leading_fields,
         flags,
         in_bytes,
         out_bytes,
@@ -180,7 +180,7 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
     lengths: Sequence[int] = _lengths(count).unpack_from(body, layout.size)
     return Exchange._make(
         (
-            *before,
+            *leading_fields,
             bool(flags & ANSWERED),
             bool(flags & HELD),
             bool(flags & CLOSES),

@@ -95,8 +95,8 @@ def _at(at_ns: int, began_ns: int) -> str:
 
 def _state_lines(entry: State, began_ns: int) -> Iterator[str]:
     for log in entry.logs:
-        where = f"{_at(entry.at_ns, began_ns)} broker {entry.broker}: {log.topic}-{log.partition}"
-        yield f"{where}: high watermark {log.high_watermark}, stable {log.last_stable_offset}, log {log.log_start} to {log.log_end}"
+        prefix = f"{_at(entry.at_ns, began_ns)} broker {entry.broker}: {log.topic}-{log.partition}"
+        yield f"{prefix}: high watermark {log.high_watermark}, stable {log.last_stable_offset}, log {log.log_start} to {log.log_end}"
 
 
 def _state_json(entry: State) -> Iterator[str]:
