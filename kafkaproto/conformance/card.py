@@ -61,9 +61,9 @@ class Card:
         subjects = list(dict.fromkeys(subject for row in self.rows.values() for subject in row))
         lines = ["| rules | test | " + " | ".join(subjects) + " |", "|---" * (2 + len(subjects)) + "|"]
         for name, row in self.rows.items():
-            rules, what = self.rules[name], name.removeprefix("test_").replace("_", " ")
+            rules, test_name = self.rules[name], name.removeprefix("test_").replace("_", " ")
             cells = [f"{MARKS[row[s][0]]} {row[s][1]:.1f} s" if s in row else "" for s in subjects]
-            lines.append(f"| {rules} | {what} | " + " | ".join(cells) + " |")
+            lines.append(f"| {rules} | {test_name} | " + " | ".join(cells) + " |")
         for subject in subjects:
             outcomes = [row[subject][0] for row in self.rows.values() if subject in row]
             counts = ", ".join(f"{outcomes.count(o)} {MARKS[o]}" for o in MARKS if o in outcomes)
@@ -81,5 +81,5 @@ def place_of(item: pytest.Item) -> Place:
     kind = item.callspec.params.get("running_cluster") if isinstance(item, pytest.Function) and words else None
     if not isinstance(kind, Kind):
         return Place(base, words or "harness")
-    rest = words.replace(kind.name, "", 1).strip("-")
-    return Place(base + (f" [{rest}]" if rest else ""), kind.name)
+    variant = words.replace(kind.name, "", 1).strip("-")
+    return Place(base + (f" [{variant}]" if variant else ""), kind.name)

@@ -135,9 +135,9 @@ class SocketConnection(Connection):
         self.socket.sendall(data)
 
     def receive(self, seconds: float) -> bool:
-        waiting = select.poll()  # select() supports no descriptor above 1023
-        waiting.register(self.socket, select.POLLIN)
-        if not waiting.poll(seconds * 1000):
+        poller = select.poll()  # select() supports no descriptor above 1023
+        poller.register(self.socket, select.POLLIN)
+        if not poller.poll(seconds * 1000):
             return False
         try:
             part = self.socket.recv(1 << 20)

@@ -103,9 +103,9 @@ class ConsumerGroup(Group):
         other = Group(self.subject, self.index).id
 
         def is_assigned() -> bool:
-            joined = self.heartbeat("A", 0, {}, [topic], TIMEOUT_MS, group_id=other)
-            assert joined.error_code == 0, joined
-            return bool(joined.assignment.topic_partitions)
+            response = self.heartbeat("A", 0, {}, [topic], TIMEOUT_MS, group_id=other)
+            assert response.error_code == 0, response
+            return bool(response.assignment.topic_partitions)
 
         wait_until(self.subject, is_assigned, f"the group coordinator assigns partitions of topic {topic}")
         assert self.heartbeat("A", LEAVE_EPOCH, group_id=other).error_code == 0
@@ -164,10 +164,10 @@ class ConsumerGroup(Group):
         if response.assignment is None:
             return response.member_epoch, None
         names = {topic_id: name for name, topic_id in self._ids.items()}
-        assigned = {names[t.topic_id]: sorted(t.partitions) for t in response.assignment.topic_partitions}
-        if set(assigned) <= {self.topic.name}:
-            return response.member_epoch, assigned.get(self.topic.name, [])
-        return response.member_epoch, assigned
+        assigned_indexes = {names[t.topic_id]: sorted(t.partitions) for t in response.assignment.topic_partitions}
+        if set(assigned_indexes) <= {self.topic.name}:
+            return response.member_epoch, assigned_indexes.get(self.topic.name, [])
+        return response.member_epoch, assigned_indexes
 
     def beat(self, member_id: str, epoch: int, owned: Owned | None = None) -> tuple[int, Any]:
         """Send a heartbeat of a member that has joined. Returns (member epoch, assignment); see `result` for the form of the assignment.

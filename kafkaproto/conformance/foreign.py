@@ -93,11 +93,11 @@ class Foreign(WallClock):
             return self._served_by(0).closest(key, preferred, lowest)
 
     def served(self, key: int, versions: Iterable[int]) -> list[int]:
-        listed, served = list(versions), self._served_by(0)
-        if not (chosen := [version for version in listed if served.serves(key, version)]):
+        listed_versions, served = list(versions), self._served_by(0)
+        if not (served_versions := [version for version in listed_versions if served.serves(key, version)]):
             with skip_if_not_served():
-                served.check(key, listed[-1])
-        return chosen
+                served.check(key, listed_versions[-1])
+        return served_versions
 
     def offered(self) -> Ranges:
         """Return the API versions that the cluster must offer: those of its Kafka release, or those of 3.9 if the release is unknown."""
@@ -121,8 +121,8 @@ class Foreign(WallClock):
     def need_topic_settings(self, settings: Mapping[str, str]) -> None:
         """Skip the current test if the release of the cluster rejects a topic with these settings."""
         release = release_of(self._served_by(0).offered)
-        if release and (lacks := unsupported_settings(release, settings)):
-            pytest.skip(f"not prepared: needs {', '.join(lacks)}")
+        if release and (unmet := unsupported_settings(release, settings)):
+            pytest.skip(f"not prepared: needs {', '.join(unmet)}")
 
     def need_broker(self, broker_id: int) -> None:
         """Skip the current test if the cluster has no broker with this id."""
@@ -222,7 +222,7 @@ def check(subject: Foreign, profile: str, needs: Needs) -> None:
     no settings: `needs` is then ignored, and the test is skipped unless the profile is "default".
     """
     if subject.takes_settings:
-        if lacks := missing(subject, needs):
-            pytest.skip(f"not prepared: needs {', '.join(lacks)}")
+        if unmet := missing(subject, needs):
+            pytest.skip(f"not prepared: needs {', '.join(unmet)}")
     elif profile != "default":
         pytest.skip(f"not prepared: needs the profile {profile}, and this broker cannot be started with settings")

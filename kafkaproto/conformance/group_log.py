@@ -33,15 +33,15 @@ class GroupLog:
         The type is that of the record's key, such as GROUP; the version is that of its value. Version and value are None for a tombstone. The member
         id is "" if the record is not about a member.
         """
-        listed = []
+        new_records = []
         for record in self._read_to_the_end():
             assert record.key is not None
             key, value = read_record(OFFSETS_TOPIC, record.key, record.value)
-            named: Any = key
-            if self.group.id in (getattr(named, "group_id", None), getattr(named, "group", None)):
+            record_key: Any = key
+            if self.group.id in (getattr(record_key, "group_id", None), getattr(record_key, "group", None)):
                 value_version = None if record.value is None else _number(record.value)
-                listed.append((_number(record.key), getattr(named, "member_id", ""), value_version, value))
-        return listed
+                new_records.append((_number(record.key), getattr(record_key, "member_id", ""), value_version, value))
+        return new_records
 
     def _read_to_the_end(self) -> Iterator[Record]:
         for record in read_to_the_end(self.group.offsets, self.group.index, self._offset):

@@ -88,10 +88,10 @@ class Group:
     def _ready(self) -> int:
         """Return the coordinator's broker id plus 1, or 0 while no coordinator is available. `wait_until` waits for a result other than 0."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
-        result = self.subject.ask_once(FindCoordinatorRequest(key=self.id), version)
-        if result.error_code:
+        response = self.subject.ask_once(FindCoordinatorRequest(key=self.id), version)
+        if response.error_code:
             return 0
-        return 0 if self.describe(result.node_id).error_code in (14, 15, 16) else int(result.node_id) + 1
+        return 0 if self.describe(response.node_id).error_code in (14, 15, 16) else int(response.node_id) + 1
 
     def connect(self) -> Connection:
         """Return a connection to the coordinator."""
@@ -100,13 +100,13 @@ class Group:
     def describe(self, broker_id: int | None = None) -> Any:
         """Return the group's entry of a DescribeGroups response of version 5. broker_id: the broker to ask, by default the coordinator."""
         broker_id = self.coordinator() if broker_id is None else broker_id
-        [described] = self.subject.ask_once(DescribeGroupsRequest([self.id]), 5, broker_id).groups
-        return described
+        [description] = self.subject.ask_once(DescribeGroupsRequest([self.id]), 5, broker_id).groups
+        return description
 
     def state(self) -> tuple[str, int]:
         """Return (state of the group, number of its members)."""
-        described = self.describe()
-        return described.group_state, len(described.members)
+        description = self.describe()
+        return description.group_state, len(description.members)
 
     def wait_for(self, state: str, members: int) -> None:
         wait_until(
@@ -204,14 +204,14 @@ def moving(group: Group) -> Iterator[tuple[int, int]]:
 
     Yields (id of the broker to which the test moves the coordinator, id of the broker whose replica the test lets lag).
     """
-    before, lagging = group.coordinator(), follower_of(group)
-    after = next(broker_id for broker_id in (0, 1, 2) if broker_id not in (before, lagging))
-    group.subject.need_broker(max(after, lagging))
-    reassign(group.offsets, before, after, lagging)
+    old_coordinator, lagging = group.coordinator(), follower_of(group)
+    new_coordinator = next(broker_id for broker_id in (0, 1, 2) if broker_id not in (old_coordinator, lagging))
+    group.subject.need_broker(max(new_coordinator, lagging))
+    reassign(group.offsets, old_coordinator, new_coordinator, lagging)
     try:
-        yield after, lagging
+        yield new_coordinator, lagging
     finally:
-        reassign(group.offsets, before)
+        reassign(group.offsets, old_coordinator)
 
 
 class Client:
@@ -292,12 +292,12 @@ class Client:
         return self.joined()
 
     def send_sync(self, assignments: Mapping[str, bytes] | None = None, version: int = 3, **changes: Any) -> None:
-        listed = [SyncGroupRequestAssignment(*assignment) for assignment in (assignments or {}).items()]
+        sync_assignments = [SyncGroupRequestAssignment(*assignment) for assignment in (assignments or {}).items()]
         fields: dict[str, Any] = {
             "generation_id": self.generation,
             "member_id": self.member_id,
             "group_instance_id": self.instance,
-            "assignments": listed,
+            "assignments": sync_assignments,
         }
         if version >= 5:
             fields |= {"protocol_type": self.kind, "protocol_name": self.protocols[0][0]}

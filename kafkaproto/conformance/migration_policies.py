@@ -31,12 +31,12 @@ def allowed(subject: Subject) -> Allowed:
 def _upgrades(subject: Subject) -> bool:
     group = ConsumerGroup(subject)
     member = stable(group)
-    refused = group.join("A")
-    if refused.error_code:
-        assert refused.error_code == NOT_FOUND
+    response = group.join("A")
+    if response.error_code:
+        assert response.error_code == NOT_FOUND
         assert (listed(group), member.heartbeat()) == (("classic", "consumer", "Stable"), 0)
         return False
-    assert group.result(refused) == (2, [])
+    assert group.result(response) == (2, [])
     assert (listed(group)[0], member.heartbeat()) == ("consumer", REBALANCE)
     return True
 
@@ -51,8 +51,8 @@ def _downgrades(subject: Subject) -> bool:
     assert protocol_type == "consumer"
     if kind == "classic":
         assert member.heartbeat() == REBALANCE
-        joined = member.join()
-        assert (joined.error_code, joined.leader) == (0, member.member_id)
+        response = member.join()
+        assert (response.error_code, response.leader) == (0, member.member_id)
         return True
     assert member.heartbeat() == REBALANCE
     assert member.rejoin()[2] == ALL

@@ -90,18 +90,18 @@ def missing(subject: Subject, needs: Needs) -> list[str]:
     if sorted(racks) != ids:
         brokers = "a broker" if len(ids) == 1 else "brokers"
         return [f"{brokers} with the {_listed(ids)} (the cluster has the {_listed(sorted(racks))})"]
-    lacks = []
+    unmet = []
     if needs.racks:
-        wrong = [broker for broker, rack in sorted(racks.items()) if rack != f"r{broker}"]
-        lacks += [f"broker.rack=r{broker} of broker {broker} (is {racks[broker] or NONE})" for broker in wrong]
+        misplaced_ids = [broker for broker, rack in sorted(racks.items()) if rack != f"r{broker}"]
+        unmet += [f"broker.rack=r{broker} of broker {broker} (is {racks[broker] or NONE})" for broker in misplaced_ids]
     if needs.settings or needs.at_least:
-        lacks += _missing_settings(needs, settings_in_force(subject, [*needs.settings, *needs.at_least]))
+        unmet += _missing_settings(needs, settings_in_force(subject, [*needs.settings, *needs.at_least]))
     if needs.offsets_topic:
         replicas = settings_in_force(subject, [OFFSETS_TOPIC_REPLICAS]).get(OFFSETS_TOPIC_REPLICAS)
         if int(replicas or 0) > len(racks):
             fix = "=1" if len(racks) == 1 else f" of {len(racks)} or less"
-            lacks.append(f"{OFFSETS_TOPIC_REPLICAS}{fix} (is {replicas})")
-    return lacks
+            unmet.append(f"{OFFSETS_TOPIC_REPLICAS}{fix} (is {replicas})")
+    return unmet
 
 
 def _missing_settings(needs: Needs, current: Mapping[str, str | None]) -> Iterator[str]:

@@ -92,21 +92,21 @@ def described_in_rebalances(subject: Subject) -> list[tuple[str, list[tuple[byte
     For each phase, the result has (state of the group, [(metadata, assignment) of the old member, (metadata, assignment) of the new member]).
     """
     group = Group(subject)
-    old, new = group.client(), group.client()
+    old_client, new_client = group.client(), group.client()
 
     def described() -> tuple[str, list[tuple[bytes, bytes]]]:
         group_now = group.describe()
-        seen = {member.member_id: (member.member_metadata, member.member_assignment) for member in group_now.members}
-        return group_now.group_state, [seen[client.member_id] for client in (old, new)]
+        members = {member.member_id: (member.member_metadata, member.member_assignment) for member in group_now.members}
+        return group_now.group_state, [members[client.member_id] for client in (old_client, new_client)]
 
-    make_stable(old)
-    new.send_enter()
+    make_stable(old_client)
+    new_client.send_enter()
     group.wait_for("PreparingRebalance", 2)
     phases = [described()]
-    assert (old.join().error_code, new.joined().error_code) == (0, 0)
+    assert (old_client.join().error_code, new_client.joined().error_code) == (0, 0)
     phases.append(described())
-    old.protocols = [("range", b"new")]
-    old.send_join()
+    old_client.protocols = [("range", b"new")]
+    old_client.send_join()
     group.wait_for("PreparingRebalance", 2)
     return [*phases, described()]
 

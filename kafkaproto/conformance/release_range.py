@@ -33,6 +33,6 @@ def of(item: Any) -> ReleaseRange:
     item: the pytest item of the test.
     """
     ranges = [ReleaseRange(*marker.args, **marker.kwargs) for marker in item.iter_markers("releases")]
-    firsts = [given.first for given in ranges if given.first is not None]
-    befores = [given.before for given in ranges if given.before is not None]
+    firsts = [release_range.first for release_range in ranges if release_range.first is not None]
+    befores = [release_range.before for release_range in ranges if release_range.before is not None]
     return ReleaseRange(max(firsts, key=number, default=None), min(befores, key=number, default=None))

@@ -206,8 +206,8 @@ def _create(subject: Subject, name: str, assignment: dict[int, list[int]], confi
         "retention_ms": "-1",
         **configs,
     }  # test records have old timestamps: brokers with frequent retention checks would delete them
-    named = subject.topic_settings({key.replace("_", "."): value for key, value in values.items()})
-    settings = [CreatableTopicConfig(name, value) for name, value in named.items()]
+    texts = subject.topic_settings({key.replace("_", "."): value for key, value in values.items()})
+    settings = [CreatableTopicConfig(name, value) for name, value in texts.items()]
     topic = CreatableTopic(name, count, replication, assignments if subject.assigns else [], settings)
     version = subject.version(ApiKey.CREATE_TOPICS, 5)
     for _ in range(ROUNDS):

@@ -203,17 +203,17 @@ def settings_in(release: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 def unsupported_settings(release: str, settings: Mapping[str, str]) -> list[str]:
     """Return one text for each topic setting that brokers of a release reject, with the reason. Empty if they accept all."""
-    lacks = []
+    unmet = []
     for name, value in settings.items():
         first, removed, lowest = LIMITS.get(name, Limit())
         if number(release) < number(first):
-            lacks.append(f"topic setting {name} (Kafka {first} added it; the cluster serves the versions of {release})")
+            unmet.append(f"topic setting {name} (Kafka {first} added it; the cluster serves the versions of {release})")
         elif removed and number(release) >= number(removed):
-            lacks.append(
+            unmet.append(
                 f"topic setting {name} (Kafka {removed} removed it; the cluster serves the versions of {release})"
             )
         elif lowest and number(release) >= (4, 0) and int(value) < lowest:
-            lacks.append(
+            unmet.append(
                 f"{name}={value} (Kafka 4.0 and later accept {lowest} or more; the cluster serves the versions of {release})"
             )
-    return lacks
+    return unmet

@@ -205,5 +205,5 @@ class WallClock(Subject):
         time.sleep(delta_ms / 1000)
 
     def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
-        taken = connection.take(within_ms / 1000)
-        return None if taken is None else connection.decode(*taken, self.now_ms())
+        frame = connection.take(within_ms / 1000)
+        return None if frame is None else connection.decode(*frame, self.now_ms())

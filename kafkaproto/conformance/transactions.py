@@ -82,10 +82,10 @@ class Producer:
     def _ready(self) -> int:
         """Return the coordinator's broker id plus 1, or 0 while no coordinator is available. `wait_until` waits for a result other than 0."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
-        result = self.subject.ask_once(FindCoordinatorRequest(self.id, key_type=1), version)
-        if result.error_code:
+        response = self.subject.ask_once(FindCoordinatorRequest(self.id, key_type=1), version)
+        if response.error_code:
             return 0
-        return 0 if self.describe(result.node_id).error_code in LOADING else int(result.node_id) + 1
+        return 0 if self.describe(response.node_id).error_code in LOADING else int(response.node_id) + 1
 
     def ask(self, request: Any, version: int) -> Any:
         """Send a request to the transaction coordinator over a new connection, and return the response."""
@@ -318,8 +318,8 @@ def write_markers(
     version: the version of the request. transaction_version: the level of the feature `transaction.version` that the marker names, from version 2 of
     the request on.
     """
-    named = [WritableTxnMarkerTopic(name, [0]) for name in (topic.name, *topics)]
-    marker = WritableTxnMarker(producer_id, epoch, commit, named, coordinator_epoch, transaction_version)
+    marker_topics = [WritableTxnMarkerTopic(name, [0]) for name in (topic.name, *topics)]
+    marker = WritableTxnMarker(producer_id, epoch, commit, marker_topics, coordinator_epoch, transaction_version)
     response = topic.subject.ask_once(WriteTxnMarkersRequest([marker]), version, topic.leader())
     errors = {t.name: t.partitions[0].error_code for t in response.markers[0].topics}
     return [errors[name] for name in (topic.name, *topics)]
