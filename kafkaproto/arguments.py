@@ -19,10 +19,10 @@ class Parser(argparse.ArgumentParser):
     def __init__(
         self, *, examples: Sequence[tuple[str, str]] = (), error_status: int = USAGE_STATUS, **options: Any
     ) -> None:
-        shown = (
-            "\n".join(["Examples:", *(f"  # {what}\n  {command}" for what, command in examples)]) if examples else ""
+        epilog = (
+            "\n".join(["Examples:", *(f"  # {text}\n  {command}" for text, command in examples)]) if examples else ""
         )
-        options["epilog"] = "\n\n".join(part for part in (options.get("epilog"), shown) if part) or None
+        options["epilog"] = "\n\n".join(part for part in (options.get("epilog"), epilog) if part) or None
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**options)
         self.error_status = error_status

@@ -121,9 +121,9 @@ def without_command(command: str) -> int:
         return 2
     from kafkaproto.arguments import did_you_mean
 
-    what = "option" if command.startswith("-") else "command"
-    hint = did_you_mean(command, ("--help", "--version") if what == "option" else COMMANDS)
-    sys.stderr.write(f'kafkaproto: unknown {what} "{command}"{hint or "; kafkaproto --help lists the commands"}\n')
+    word = "option" if command.startswith("-") else "command"
+    hint = did_you_mean(command, ("--help", "--version") if word == "option" else COMMANDS)
+    sys.stderr.write(f'kafkaproto: unknown {word} "{command}"{hint or "; kafkaproto --help lists the commands"}\n')
     return 2
 
 

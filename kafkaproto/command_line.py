@@ -125,7 +125,7 @@ def forget_output() -> None:
 
 def parser(command: str) -> argparse.ArgumentParser:
     """Return the command-line parser of one command."""
-    made = Parser(
+    main_parser = Parser(
         prog=f"kafkaproto {command}",
         usage=ENCODE_USAGE if command == "encode" else None,
         description=COMMANDS[command],
@@ -133,40 +133,40 @@ def parser(command: str) -> argparse.ArgumentParser:
         examples=EXAMPLES[command],
     )
     if command == "apis":
-        made.add_argument(
+        main_parser.add_argument(
             "--release",
             metavar="RELEASE",
             help='list the APIs and versions of this Kafka release. The column "this broker" has the versions that `kafkaproto broker '
             f'--release RELEASE` supports, or "no". The releases are {", ".join(releases.releases())}',
         )
-        made.add_argument(
+        main_parser.add_argument(
             "--data",
             action="store_true",
             help="list the other formats instead: keys and values of records in internal topics, and data inside fields of messages, such "
             "as a consumer's subscription",
         )
     if command == "show":
-        made.add_argument(
+        main_parser.add_argument(
             "api",
             metavar="API",
             help="name or key of an API, for example fetch or 1; or a name that `kafkaproto apis --data` lists, for example "
             "offset-commit-value",
         )
-        made.add_argument("version", type=int, metavar="VERSION", help="version of the API or of the data")
-        made.add_argument("--layout", action="store_true", help="print only the fields, not the code")
+        main_parser.add_argument("version", type=int, metavar="VERSION", help="version of the API or of the data")
+        main_parser.add_argument("--layout", action="store_true", help="print only the fields, not the code")
     if command == "encode":
-        _message_options(made, is_required=True)
-        made.add_argument("--hex", action="store_true", help="print the bytes as hex digits")
+        _message_options(main_parser, is_required=True)
+        main_parser.add_argument("--hex", action="store_true", help="print the bytes as hex digits")
     if command == "decode":
-        _message_options(made, is_required=False)
-        made.add_argument(
+        _message_options(main_parser, is_required=False)
+        main_parser.add_argument(
             "--hex",
             nargs="?",
             const="",
             metavar="DIGITS",
             help="DIGITS are the input, as hex digits; without DIGITS, the file or standard input contains hex digits",
         )
-        front = made.add_mutually_exclusive_group()
+        front = main_parser.add_mutually_exclusive_group()
         front.add_argument(
             "--header",
             action="store_true",
@@ -177,20 +177,20 @@ def parser(command: str) -> argparse.ArgumentParser:
             action="store_true",
             help="with --api: the input begins with the length in four bytes, and then the header",
         )
-    return made
+    return main_parser
 
 
 def _message_options(made: Parser, is_required: bool) -> None:
-    what = made.add_mutually_exclusive_group(required=is_required)
+    message_group = made.add_mutually_exclusive_group(required=is_required)
     itself = "" if is_required else " (default: the input is a request whose header has the API and version)"
-    what.add_argument("--api", metavar="API", help=f"name or key of the API, for example fetch or 1{itself}")
+    message_group.add_argument("--api", metavar="API", help=f"name or key of the API, for example fetch or 1{itself}")
     required = "" if is_required else " with --api or --data, except for record-batch"
     batch = (
         ""
         if is_required
         else ", or record-batch for record batches, from a log segment or cut out of a request or response"
     )
-    what.add_argument(
+    message_group.add_argument(
         "--data",
         metavar="NAME",
         help="other data than a request or response: a name that `kafkaproto apis --data` lists, for example "
@@ -213,14 +213,14 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
     layout = _layout(options)
     text = read_input(options.file)
     try:
-        given = json.loads(text)
+        json_value = json.loads(text)
     except ValueError as error:
         raise CommandError(f"the input is not valid JSON: {error}") from None
     except RecursionError:
         raise CommandError("the JSON input is nested deeper than any Kafka message") from None
-    if isinstance(given, dict) and {"version", "message", "fields"} <= given.keys():
-        given = given["message"]
-    data = layout.encode(from_json(layout, given))
+    if isinstance(json_value, dict) and {"version", "message", "fields"} <= json_value.keys():
+        json_value = json_value["message"]
+    data = layout.encode(from_json(layout, json_value))
     if options.hex:
         yield data.hex()
         return
@@ -257,15 +257,15 @@ def show(options: argparse.Namespace) -> Iterator[str]:
     if is_data(options.api):
         name, layout = find_data(options.api, options.version)
         yield f"{name}, version {options.version}"
-        shown = [("data", layout)]
+        layouts = [("data", layout)]
     else:
         api_codec = find(options.api, options.version)
         headers = (
             f"request header {api_codec.request_header_version}, response header {api_codec.response_header_version}"
         )
         yield f"{api_codec.name}, key {int(api_codec.key)}, version {api_codec.version}: {headers}"
-        shown = [("request", api_codec.request), ("response", api_codec.response)]
-    for kind, layout in shown:
+        layouts = [("request", api_codec.request), ("response", api_codec.response)]
+    for kind, layout in layouts:
         yield f"\n{kind}"
         yield from _layout_lines(layout, 1)
         if not options.layout:
@@ -318,10 +318,10 @@ def apis(options: argparse.Namespace) -> Iterator[str]:
         yield from api_table({int(key): (info.min_version, info.max_version) for key, info in APIS.items()}, None)
         return
     try:
-        offered = releases.versions(options.release)
+        versions = releases.versions(options.release)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    yield from api_table(offered, None if options.served is None else options.served(options.release))
+    yield from api_table(versions, None if options.served is None else options.served(options.release))
 
 
 def api_table(offered: Mapping[int, tuple[int, int]], served: Mapping[int, tuple[int, int]] | None) -> Iterator[str]:

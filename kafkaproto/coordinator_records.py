@@ -30,8 +30,8 @@ def read_record(topic: str, key: Buffer, value: Buffer | None) -> tuple[Whole, W
         )
     kind = _number(key, "key")
     if kind not in RECORDS[topic]:
-        known = ", ".join(map(str, RECORDS[topic]))
-        raise UnsupportedVersion(None, kind, known, name=f"a key of {topic}")
+        known_kinds = ", ".join(map(str, RECORDS[topic]))
+        raise UnsupportedVersion(None, kind, known_kinds, name=f"a key of {topic}")
     key_name, value_name = RECORDS[topic][kind]
     return _read(key_name, kind, key), None if value is None else _read(value_name, _number(value, "value"), value)
 

@@ -45,8 +45,8 @@ def decode(options: argparse.Namespace) -> Iterator[str]:
                 f"the frame is incomplete: the input has {len(data)} bytes, but the frame needs {LENGTH_BYTES} bytes for its length "
                 f"and {length or 0} bytes after it; drop --frame if the input does not begin with a length"
             )
-        data, rest = data[: LENGTH_BYTES + length], len(data) - LENGTH_BYTES - length
-        return _parts(api_codec, options.response, data, LENGTH_BYTES, with_header=True, left=rest)
+        data, bytes_left = data[: LENGTH_BYTES + length], len(data) - LENGTH_BYTES - length
+        return _parts(api_codec, options.response, data, LENGTH_BYTES, with_header=True, left=bytes_left)
     return _parts(api_codec, options.response, data, 0, with_header=options.header)
 
 
@@ -87,15 +87,15 @@ def _request_frame(data: bytes) -> Iterator[str]:
     length = int.from_bytes(data[:LENGTH_BYTES], "big", signed=True)
     if len(data) < LENGTH_BYTES or length < 0:
         return _request(data, 0)
-    left = len(data) - LENGTH_BYTES - length
+    bytes_left = len(data) - LENGTH_BYTES - length
     payload = data[LENGTH_BYTES : LENGTH_BYTES + length]
-    if left == 0 or (left > 0 and _is_request(payload)):
-        return _request(data[: LENGTH_BYTES + length], LENGTH_BYTES, left)
+    if bytes_left == 0 or (bytes_left > 0 and _is_request(payload)):
+        return _request(data[: LENGTH_BYTES + length], LENGTH_BYTES, bytes_left)
     if not _is_request(data) and _begins_with_header(payload) and not _begins_with_header(data):
-        if left < 0:
-            missing_bytes = -left
+        if bytes_left < 0:
+            missing_bytes = -bytes_left
             raise CommandError(f"the request frame is incomplete: {missing_bytes} of its {length} bytes are missing")
-        return _request(data[: LENGTH_BYTES + length], LENGTH_BYTES, left)
+        return _request(data[: LENGTH_BYTES + length], LENGTH_BYTES, bytes_left)
     return _request(data, 0)
 
 
@@ -132,23 +132,23 @@ def _parts(
     """
     if is_response and with_header:
         api_codec = codec(api_codec.key, response_version(api_codec.key, api_codec.version, memoryview(data)[start:]))
-    shown: dict[str, Any] = {
+    document: dict[str, Any] = {
         "api": api_codec.name,
         "kind": "response" if is_response else "request",
         "version": api_codec.version,
     }
     if start:
-        shown["length"] = len(data) - start
+        document["length"] = len(data) - start
     rows: list[Mapping[str, Any]] = []
     layouts = [("message", api_codec.response if is_response else api_codec.request)]
     if with_header:
         layouts.insert(0, ("header", _header(api_codec, is_response)))
     for name, layout in layouts:
         message, end = layout.decode_flat(memoryview(data), start, len(data))
-        shown[name] = to_json(layout, message)
+        document[name] = to_json(layout, message)
         rows += [place._asdict() for place in places(layout, data, start)]
         start = end
-    return _output(shown, rows, len(data) - start + left)
+    return _output(document, rows, len(data) - start + left)
 
 
 def _header(api_codec: Codec, is_response: bool) -> Message[Any]:
@@ -174,13 +174,13 @@ def _data(options: argparse.Namespace, data: bytes) -> Iterator[str]:
 def _batches(data: bytes) -> Iterator[str]:
     """Yield the JSON of all complete record batches. An incomplete batch at the end, as in a fetch response, is not decoded."""
     whole = complete_bytes(data)
-    shown = []
+    shown_batches = []
     for entry in batches(data[:whole] if whole else data):  # without a whole batch, this names what is wrong
         facts = {camel_case(name): value for name, value in entry.header._asdict().items()}
-        listed = [_record(record) for record in records(entry.view)]
+        shown_records = [_record(record) for record in records(entry.view)]
         place = {"offset": entry.position, "size": entry.header.size}
-        shown.append({**place, "header": facts, "crcIsValid": check_crc(entry.view), "records": listed})
-    return _output({"data": RECORD_BATCH, "batches": shown}, None, len(data) - whole)
+        shown_batches.append({**place, "header": facts, "crcIsValid": check_crc(entry.view), "records": shown_records})
+    return _output({"data": RECORD_BATCH, "batches": shown_batches}, None, len(data) - whole)
 
 
 def _record(record: Record) -> dict[str, Any]:

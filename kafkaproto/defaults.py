@@ -64,8 +64,8 @@ def emit_new(code: FlatCode, target: str, cls: type) -> None:
 
     Setting the slots of this object one by one is cheaper than a call of ``__init__``.
     """
-    new = code.constant("new", object.__new__)
-    code.before(f"{target} = {new}({code.constant(cls.__name__, cls)})")
+    new_object = code.constant("new", object.__new__)
+    code.before(f"{target} = {new_object}({code.constant(cls.__name__, cls)})")
 
 
 def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:

@@ -30,8 +30,8 @@ def finish_frame(out: bytearray, splices: Splices | None = None) -> int:
     The length does not count these 4 bytes. It counts the ranges in ``splices``, which are sent with the frame although they are not in ``out``.
     """
     length = len(out) - LENGTH_BYTES
-    for _, spliced in splices or ():
-        length += len(spliced)
+    for _, piece in splices or ():
+        length += len(piece)
     _LENGTH.pack_into(out, 0, length)
     return length
 
@@ -81,8 +81,8 @@ def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | N
         _fill(buffer[:length], receive_into, 0, length, "a frame")
         return buffer[:length]
     payload = bytearray()
-    while left := length - len(payload):  # allocate memory only as bytes arrive, not for the announced length
-        piece = memoryview(bytearray(min(left, PIECE_BYTES)))
+    while bytes_left := length - len(payload):  # allocate memory only as bytes arrive, not for the announced length
+        piece = memoryview(bytearray(min(bytes_left, PIECE_BYTES)))
         _fill(piece, receive_into, len(payload), length, "a frame")
         payload += piece
     return memoryview(payload)
@@ -118,8 +118,8 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
         yield view
         return
     yield view[: splices[0][0]]
-    for (position, spliced), (next_position, _) in pairwise([*splices, (len(out), b"")]):
-        yield spliced
+    for (position, piece), (next_position, _) in pairwise([*splices, (len(out), b"")]):
+        yield piece
         if next_position > position:
             yield view[position:next_position]
 

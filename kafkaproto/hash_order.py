@@ -55,8 +55,8 @@ def properties_order(texts: Collection[str]) -> list[str]:
     `putAll` enlarges the table before it adds anything, so that it may have more buckets than a table filled one by one. texts: the strings in the
     order of the other map, which decides the order of strings in one bucket.
     """
-    table, needed = SMALLEST_TABLE, 1 << (len(texts) + len(texts) // 2).bit_length()
-    while needed * 4 > table * 3:
+    table, needed_size = SMALLEST_TABLE, 1 << (len(texts) + len(texts) // 2).bit_length()
+    while needed_size * 4 > table * 3:
         table *= 2
     return hash_order(texts, table)
 
@@ -135,9 +135,9 @@ def scala_copy_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list
 
     bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
     """
-    mixed = {item: bits(item) ^ bits(item) >> 16 for item in items}
+    hashes = {item: bits(item) ^ bits(item) >> 16 for item in items}
     half = 1 << (HASH_BITS - 1)  # the hashes in a bucket are sorted as signed numbers
-    by_bucket = sorted(mixed, key=lambda item: (mixed[item] & (SMALLEST_TABLE - 1), mixed[item] ^ half))
+    by_bucket = sorted(hashes, key=lambda item: (hashes[item] & (SMALLEST_TABLE - 1), hashes[item] ^ half))
     return scala_map_order(by_bucket, bits)
 
 

@@ -49,8 +49,8 @@ def find_data(name: str, version: int) -> tuple[str, Message[Any]]:
     name: the name as the user wrote it, such as "offset-commit-key" for OffsetCommitKey. Raises CommandError for an unknown name, and
     UnsupportedVersion for an unknown version.
     """
-    known = find_data_name(name)
-    return known, data_class(known).layout(version)
+    exact_name = find_data_name(name)
+    return exact_name, data_class(exact_name).layout(version)
 
 
 def find_data_name(name: str) -> str:
@@ -75,7 +75,7 @@ def is_data(name: str) -> bool:
 
     Case, hyphens, underscores and spaces do not matter.
     """
-    return plain(name) in {known.lower() for known in DATA}
+    return plain(name) in {exact_name.lower() for exact_name in DATA}
 
 
 def plain(name: str) -> str:

@@ -254,11 +254,11 @@ class Message(StructType[T]):
             else:
                 stream.seek(start - at + end)
                 return obj
-            more = b"" if in_memory else stream.read(len(data) * (READ_GROWTH - 1))
-            if not more:
+            next_chunk = b"" if in_memory else stream.read(len(data) * (READ_GROWTH - 1))
+            if not next_chunk:
                 error = explain_decode_failure(self, buffer, at, len(data), stopped)
                 raise DecodeError(error.path, error.offset + start - at, error.reason)
-            data += more
+            data += next_chunk
 
     def _build_flat(self, obj: T, stream: BinaryIO) -> T:
         """Encode the message `obj` into a stream, and return `obj`, because code that the library construct compiles needs this result."""

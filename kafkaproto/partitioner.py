@@ -15,13 +15,13 @@ _MASK = 0xFFFFFFFF
 def murmur2(data: bytes) -> int:
     """Return the 32-bit murmur2 hash by which Kafka's producers choose a partition for a key, as an unsigned number."""
     h = _SEED ^ len(data)
-    whole = len(data) & ~3
-    for at in range(0, whole, 4):
+    aligned_bytes = len(data) & ~3
+    for at in range(0, aligned_bytes, 4):
         k = int.from_bytes(data[at : at + 4], "little") * _M & _MASK
         k = (k ^ k >> 24) * _M & _MASK
         h = h * _M & _MASK ^ k
-    if whole < len(data):
-        h = (h ^ int.from_bytes(data[whole:], "little")) * _M & _MASK
+    if aligned_bytes < len(data):
+        h = (h ^ int.from_bytes(data[aligned_bytes:], "little")) * _M & _MASK
     h = (h ^ h >> 13) * _M & _MASK
     return h ^ h >> 15
 

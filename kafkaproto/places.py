@@ -39,8 +39,8 @@ def places(layout: Message[Any], data: bytes, start: int = 0) -> Iterator[Place]
     pieces: list[Place] = []
 
     def follow(kind: WireType | None, path: str, offset: int, size: int, value: Any) -> None:
-        shown = value if kind is None else value_to_json(kind, value, path)
-        pieces.append(Place(wire_path(layout, path), offset, size, shown))
+        json_value = value if kind is None else value_to_json(kind, value, path)
+        pieces.append(Place(wire_path(layout, path), offset, size, json_value))
 
     stream = BytesIO(data)
     stream.seek(start)

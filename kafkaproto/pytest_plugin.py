@@ -78,8 +78,8 @@ def _marked(request: pytest.FixtureRequest, make: Any) -> Any:
     """
     arguments: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers("kafka"))):
-        given = inspect.signature(make).bind_partial(*marker.args, **marker.kwargs).arguments
-        arguments |= given.pop("options", {}) | given
+        marker_arguments = inspect.signature(make).bind_partial(*marker.args, **marker.kwargs).arguments
+        arguments |= marker_arguments.pop("options", {}) | marker_arguments
     return make(**arguments)
 
 
@@ -247,10 +247,10 @@ def _uses_async_cluster(definition: Any, request: Any, seen: set[int]) -> bool:
             definitions = request._fixturemanager.getfixturedefs(name, request.node) or ()
         if name == definition.argname:  # a fixture that requests its own name gets the one that it overrides
             definitions = definitions[: definitions.index(definition)]
-        if not definitions or id(used := definitions[-1]) in seen:
+        if not definitions or id(last_definition := definitions[-1]) in seen:
             continue
-        is_ours = name == "kafka_async_cluster" and used.func.__module__ == __name__
-        if is_ours or _uses_async_cluster(used, request, seen):
+        is_ours = name == "kafka_async_cluster" and last_definition.func.__module__ == __name__
+        if is_ours or _uses_async_cluster(last_definition, request, seen):
             return True
     return False
 
@@ -293,11 +293,11 @@ def cluster_fixture(
     from kafkaproto.broker.testing.arguments import check_choice
 
     check_choice("scope", scope, ("session", "package", "module", "class", "function"), "module")
-    made = _testing().cluster(brokers, topics, config, host=host, port=port, **options)
+    new_cluster = _testing().cluster(brokers, topics, config, host=host, port=port, **options)
 
     @pytest.fixture(scope=scope)
     def fixture(request: pytest.FixtureRequest) -> Iterator[Any]:
-        with made as running:
+        with new_cluster as running:
             _LASTING.add(running)
             _remember(request, str(request.fixturename), running)
             yield running
@@ -334,19 +334,19 @@ def _clusters(item: pytest.Item) -> Iterator[tuple[str, Handle]]:
     """
     from kafkaproto.broker.testing.handle import Handle
 
-    seen: set[int] = set()
+    yielded_ids: set[int] = set()
     values = _values(item)
-    used = {*getattr(item, "fixturenames", ()), *values}
+    fixture_names = {*getattr(item, "fixturenames", ()), *values}
     remembered = {
         name: cluster
         for node in item.listchain()
         for name, cluster in node.stash.get(_CLUSTERS, {}).items()
-        if node is item or name in used
+        if node is item or name in fixture_names
     }
     fixtures: dict[str, Any] = {**remembered, **values, **getattr(item, "funcargs", {})}
     for name, value in fixtures.items():
-        if isinstance(value, Handle) and value.has_started and id(value) not in seen:
-            seen.add(id(value))
+        if isinstance(value, Handle) and value.has_started and id(value) not in yielded_ids:
+            yielded_ids.add(id(value))
             yield name, value
 
 
@@ -361,7 +361,7 @@ def _requests(cluster: Handle) -> str:
     """Return a text with the last requests that a cluster received. If several clients sent them, a second part lists them client by client."""
     try:
         requests = cluster.explain() or "(no requests)"
-        clients = {seen.client_id for seen in cluster.journal.requests()}
+        clients = {request.client_id for request in cluster.journal.requests()}
         return requests if len(clients) < 2 else f"{requests}\n\n{cluster.conversations()}"
     except Exception as error:  # noqa: BLE001 - the test's own failure matters more
         return f"(not available: {error!r})"

@@ -38,8 +38,8 @@ class StructType(WireType, Generic[T]):
         self.cls = cls
         self.absent = absent
         self.tags: Tags | None = fields[-1] if fields and isinstance(fields[-1], Tags) else None
-        named = fields[:-1] if self.tags else fields
-        self.fields: tuple[tuple[str, WireType], ...] = tuple((field.name, field.subcon) for field in named)
+        untagged_fields = fields[:-1] if self.tags else fields
+        self.fields: tuple[tuple[str, WireType], ...] = tuple((field.name, field.subcon) for field in untagged_fields)
 
     @cached_property
     def has_records(self) -> bool:
@@ -97,8 +97,8 @@ class StructType(WireType, Generic[T]):
 
     def weight(self, per_byte: int) -> int:
         kinds = dict(self.fields)
-        tagged = {field.name for field in self.tags.fields} if self.tags else ()
-        others = [make for name, make in self.defaults.items() if name not in kinds and name not in tagged]
+        tagged_names = {field.name for field in self.tags.fields} if self.tags else ()
+        others = [make for name, make in self.defaults.items() if name not in kinds and name not in tagged_names]
         weight = memory.size_of_object(self.cls) + sum(memory.size_of_default(make()) for make in others)
         weight += sum(wire_type.weight(per_byte) for wire_type in kinds.values())
         return weight + (self.tags.values_weight(per_byte, self.defaults) if self.tags else 0)
@@ -241,8 +241,8 @@ def parts(wire_type: WireType) -> Iterator[WireType]:
         case NullableStruct():
             inner = (wire_type.struct,)
         case StructType():
-            tagged = wire_type.tags.fields if wire_type.tags else ()
-            inner = (*(kind for _, kind in wire_type.fields), *(field.type for field in tagged))
+            tagged_fields = wire_type.tags.fields if wire_type.tags else ()
+            inner = (*(kind for _, kind in wire_type.fields), *(field.type for field in tagged_fields))
     for part in inner:
         yield from parts(part)
 

@@ -45,32 +45,32 @@ class Tags(WireType):
 
         context: the state (`Reading`) of the message. path: the path of the struct, for errors. stream: positioned at the start of the tag section.
         """
-        known = {field.tag: field for field in self.fields}
+        fields_by_tag = {field.tag: field for field in self.fields}
         message = reading(context)
         values: dict[str, Any] = {}
         unknown: flat.RawTags = []
         for _ in range(self._parse_count(stream, context, f"{path}.(tags)")):
             offset = stream.tell()
             tag = parse_uvarint(stream, f"{path}.(tags)")
-            here = f"{path}.(tag {tag})"
-            size = parse_uvarint(stream, here)
-            message.passed(here, offset, stream, f"({size} bytes)")
+            tag_path = f"{path}.(tag {tag})"
+            size = parse_uvarint(stream, tag_path)
+            message.passed(tag_path, offset, stream, f"({size} bytes)")
             if size > remaining(stream):
                 raise DecodeError(
-                    here, offset, f"the tagged field announces {size} bytes, but only {remaining(stream)} are left"
+                    tag_path, offset, f"the tagged field announces {size} bytes, but only {remaining(stream)} are left"
                 )
             if tag in self.reserved:
                 raise DecodeError(
-                    here, offset, "this version does not allow the tag, which belongs to a field of other versions"
+                    tag_path, offset, "this version does not allow the tag, which belongs to a field of other versions"
                 )
-            if tag not in known:
-                start, value = stream.tell(), read(stream, size, here)
+            if tag not in fields_by_tag:
+                start, value = stream.tell(), read(stream, size, tag_path)
                 if message.follow:
-                    message.passed(here, start, stream, value.hex())
+                    message.passed(tag_path, start, stream, value.hex())
                 if not message.skip:  # a message that is only explained keeps no objects
                     unknown.append((tag, value))
                 continue
-            field, end = known[tag], stream.tell() + size
+            field, end = fields_by_tag[tag], stream.tell() + size
             values[field.name] = field.type._parse(stream, context, f"{path}.{field.name}")
             if stream.tell() != end:
                 raise DecodeError(

@@ -60,8 +60,8 @@ class VersionRange:
 
     def intersect(self, other: VersionRange) -> VersionRange:
         """Return the versions that both ranges contain."""
-        both = VersionRange(max(self.lowest, other.lowest), min(self.highest, other.highest))
-        return both or NO_VERSIONS
+        common_range = VersionRange(max(self.lowest, other.lowest), min(self.highest, other.highest))
+        return common_range or NO_VERSIONS
 
 
 def _version(text: str) -> int:
