@@ -157,9 +157,9 @@ def test_error_for_changing_read_only_settings_lists_exactly_those_settings(subj
         5: "HashSet(num.partitions, process.roles, log.dirs, node.id, broker.rack)",
         7: "HashSet(delete.topic.enable, num.partitions, process.roles, log.dirs, node.id, broker.rack, log.dir)",
     }
-    for count, rejected in sets.items():
+    for count, settings_text in sets.items():
         changes = [(THREADS, SET, "x"), *((name, SET, "5") for name in names[:count])]
-        assert altered(subject, broker, *changes) == (INVALID_REQUEST, NOT_DYNAMIC + rejected)
+        assert altered(subject, broker, *changes) == (INVALID_REQUEST, NOT_DYNAMIC + settings_text)
 
 
 @pytest.mark.rule("CF-19")
@@ -168,7 +168,7 @@ def test_error_for_ssl_settings_without_a_listener_prefix_lists_all_these_settin
     subject: Subject, broker: str
 ) -> None:
     reason = "These security configs can be dynamically updated only per-listener using the listener prefix"
-    rejected = "HashSet(ssl.truststore.location, ssl.key.password, ssl.keystore.location)"
+    settings_text = "HashSet(ssl.truststore.location, ssl.key.password, ssl.keystore.location)"
     error = checked(
         subject,
         broker,
@@ -177,7 +177,7 @@ def test_error_for_ssl_settings_without_a_listener_prefix_lists_all_these_settin
         ssl_key_password="x",
         ssl_truststore_location="x",
     )
-    assert error == (INVALID_REQUEST, f"{reason}: {rejected}")
+    assert error == (INVALID_REQUEST, f"{reason}: {settings_text}")
     assert checked(subject, broker, ssl_keystore_location="x", broker_rack="y")[1] == f"{NOT_DYNAMIC}Set(broker.rack)"
 
 
@@ -269,14 +269,14 @@ def test_error_for_several_invalid_values_names_the_setting_that_kafka_checks_fi
     broker: a broker id, or "" for all brokers. is_reversed: whether the requests have the settings in the reverse order of `INVALID_VALUES`.
     """
     invalid_values = [*INVALID_VALUES] if not is_reversed else [*reversed(INVALID_VALUES)]
-    named = []
+    reported_names = []
     while invalid_values:
         code, message = altered(subject, broker, *((name, SET, value) for name, value in invalid_values))
         [name] = [name for name, _ in invalid_values if f" for configuration {name}: " in (message or "")]
         assert code == INVALID_REQUEST
-        named.append(name)
+        reported_names.append(name)
         invalid_values = [change for change in invalid_values if change[0] != name]
-    assert named == [name for name, _ in INVALID_VALUES]
+    assert reported_names == [name for name, _ in INVALID_VALUES]
 
 
 @pytest.mark.rule("CF-19")

@@ -41,8 +41,8 @@ def changed(subject: Subject, *resources: tuple[int, str, Operations], validate_
     resources: (resource type, name, operations), with (setting, operation, value) for each operation. The value is None for null. validate_only:
     whether the broker only checks the changes. A message is None if there is no error.
     """
-    listed = [AlterConfigsResource(t, n, [AlterableConfig(*operation) for operation in c]) for t, n, c in resources]
-    results = subject.ask_once(IncrementalAlterConfigsRequest(listed, validate_only), 1).responses
+    requests = [AlterConfigsResource(t, n, [AlterableConfig(*operation) for operation in c]) for t, n, c in resources]
+    results = subject.ask_once(IncrementalAlterConfigsRequest(requests, validate_only), 1).responses
     errors = {(r.resource_type, r.resource_name): (r.error_code, r.error_message) for r in results}
     return [errors[resource_type, name] for resource_type, name, _ in resources]
 
@@ -69,8 +69,8 @@ def created(subject: Subject, name: str, configs: dict[str, str | None]) -> Erro
 
 def described(subject: Subject, *resources: tuple[int, str]) -> list[Error]:
     """Send DescribeConfigs, and return (error code, message) of each resource. resources: (resource type, name) of each."""
-    listed = [DescribeConfigsResource(resource_type, name, None) for resource_type, name in resources]
-    results = subject.ask_once(DescribeConfigsRequest(listed), 4).results
+    requests = [DescribeConfigsResource(resource_type, name, None) for resource_type, name in resources]
+    results = subject.ask_once(DescribeConfigsRequest(requests), 4).results
     return [(result.error_code, result.error_message) for result in results]
 
 
@@ -92,18 +92,18 @@ def test_invalid_config_operation_is_reported_before_an_illegal_topic_name(
     unknown = INVALID_CONFIG, "Unknown topic config name: no.such"
     invalid = INVALID_CONFIG, "Invalid value x for configuration retention.ms: Not a number of type LONG"
     duplicate = INVALID_REQUEST, "Error due to duplicate config keys"
-    refused: Error = (ILLEGAL_TOPIC, ILLEGAL)
+    illegal: Error = (ILLEGAL_TOPIC, ILLEGAL)
     unnamed: Error = (INVALID_REQUEST, NO_DEFAULT)
     failed: Error = (FAILED, None)
     missing: Error = (NOT_FOUND, f"The topic '{names[1]}' does not exist.")
     null: Error = (INVALID_REQUEST, "Null value not supported for : retention.ms")
     cases: list[tuple[Operations, list[Error]]] = [
-        ([("retention.ms", SET, "1000")], [(0, None), missing, refused, unnamed]),
-        ([], [(0, None), missing, refused, unnamed]),
-        ([("no.such", DELETE, None)], [(0, None), missing, refused, unnamed]),
-        ([("no.such", SET, "x")], [unknown, unknown, refused, unnamed]),
-        ([("retention.ms", SET, "x")], [invalid, invalid, refused, unnamed]),
-        ([("retention.ms", SET, "x"), ("no.such", SET, "x")], [unknown, unknown, refused, unnamed]),
+        ([("retention.ms", SET, "1000")], [(0, None), missing, illegal, unnamed]),
+        ([], [(0, None), missing, illegal, unnamed]),
+        ([("no.such", DELETE, None)], [(0, None), missing, illegal, unnamed]),
+        ([("no.such", SET, "x")], [unknown, unknown, illegal, unnamed]),
+        ([("retention.ms", SET, "x")], [invalid, invalid, illegal, unnamed]),
+        ([("retention.ms", SET, "x"), ("no.such", SET, "x")], [unknown, unknown, illegal, unnamed]),
         ([("retention.ms", APPEND, "1")], [not_list("APPEND", "retention.ms")] * 4),
         ([("no.such", SET, "x"), ("retention.ms", SUBTRACT, "1")], [not_list("SUBTRACT", "retention.ms")] * 4),
         ([("no.such", APPEND, "x")], [not_list("APPEND", "no.such")] * 4),
@@ -121,12 +121,12 @@ def test_invalid_config_operation_is_reported_before_an_illegal_topic_name(
 @pytest.mark.rule("AD-38")
 def test_unknown_config_operation_for_one_topic_changes_no_topic_of_the_request(subject: Subject) -> None:
     topic, other = new_topic(subject).name, new_topic(subject).name
-    odd = (TOPIC, topic, [("retention.ms", UNKNOWN, "1000")])
+    unknown_operation = (TOPIC, topic, [("retention.ms", UNKNOWN, "1000")])
     broker: tuple[int, str, Operations] = (BROKER, "0", [("log.cleaner.threads", SET, "1")])
-    refused: tuple[int, str, Operations] = (BROKER, "x", [("log.cleaner.threads", SET, "1")])
+    invalid_broker: tuple[int, str, Operations] = (BROKER, "x", [("log.cleaner.threads", SET, "1")])
     twice: tuple[int, str, Operations] = (TOPIC, "missing", [("a", SET, "1"), ("a", SET, "1")])
     valid: tuple[int, str, Operations] = (TOPIC, other, [("retention.ms", SET, "1000")])
-    assert changed(subject, odd, broker, refused, twice, valid, validate_only=False) == [
+    assert changed(subject, unknown_operation, broker, invalid_broker, twice, valid, validate_only=False) == [
         (FAILED, None),
         (FAILED, None),
         (INVALID_REQUEST, "Node id must be an integer, but it is: x"),
@@ -367,14 +367,14 @@ def test_setting_or_appending_a_cleanup_policy_with_an_empty_first_item_is_rejec
     error message for a list with an empty item.
     """
     topic = new_topic(subject).name
-    wrong = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"
+    reason = "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"
     cases: list[tuple[str, Error, Error]] = [
         ("", (0, None), (INVALID_CONFIG, message)),
         (",", (INVALID_CONFIG, message), (0, None)),
         ("delete,", (INVALID_CONFIG, message), (0, None)),
         (",delete", (INVALID_CONFIG, message), (INVALID_CONFIG, message)),
         ("delete,,compact", (INVALID_CONFIG, message), (INVALID_CONFIG, message)),
-        ("x,", (INVALID_CONFIG, wrong), (INVALID_CONFIG, wrong)),
+        ("x,", (INVALID_CONFIG, reason), (INVALID_CONFIG, reason)),
     ]
     for value, if_set, if_appended in cases:
         assert changed(subject, (TOPIC, topic, [("cleanup.policy", SET, value)])) == [if_set], value

@@ -46,8 +46,8 @@ def test_list_config_resources_returns_resources_of_the_requested_types(subject:
     assert listed(subject, CLIENT_METRICS) == (0, [])
     error, topics = listed(subject, TOPIC, TOPIC)
     assert error == 0 and topics.count((TOPIC, topic)) == 1 and {kind for kind, _ in topics} == {TOPIC}
-    error, everything = listed(subject)
-    assert error == 0 and {kind for kind, _ in everything} >= {TOPIC, BROKER, BROKER_LOGGER}
+    error, resources = listed(subject)
+    assert error == 0 and {kind for kind, _ in resources} >= {TOPIC, BROKER, BROKER_LOGGER}
 
 
 @pytest.mark.releases("4.1")
@@ -240,9 +240,9 @@ def test_value_of_the_client_metrics_setting_match_can_end_with_a_comma_before_4
 ) -> None:
     for value in (",", ",,", "client_id=a,"):
         assert alter(subject, subscription, (MATCH, SET, value), validate_only=True) == OK, value
-    for value, wrong in ((",client_id=a", ""), ("client_id=a,,client_id=b", ""), (" , ", " ")):
+    for value, pattern in ((",client_id=a", ""), ("client_id=a,,client_id=b", ""), (" , ", " ")):
         error = alter(subject, subscription, (MATCH, SET, value), validate_only=True)
-        assert error == (INVALID_CONFIG, f"Illegal client matching pattern: {wrong}"), value
+        assert error == (INVALID_CONFIG, f"Illegal client matching pattern: {pattern}"), value
 
 
 @pytest.mark.rule("AD-17")

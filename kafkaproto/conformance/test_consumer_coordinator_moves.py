@@ -53,13 +53,13 @@ def test_new_coordinator_assigns_partitions_only_after_the_old_owner_revoked_the
     after = (before + 1) % len(subject.bootstrap)
     subject.need_broker(1)
     kept, moved = split(group)
-    seen = members(group)
-    old = group.connection
+    members_before = members(group)
+    old_connection = group.connection
     try:
         move(group, before, after)
         request = ConsumerGroupHeartbeatRequest(group.id, "B", 2)
-        assert subject.ask(old, request, group.version).error_code == NOT_COORDINATOR
-        assert members(group) == seen == {"A": (None, 1, kept, kept), "B": (None, 2, [], moved)}
+        assert subject.ask(old_connection, request, group.version).error_code == NOT_COORDINATOR
+        assert members(group) == members_before == {"A": (None, 1, kept, kept), "B": (None, 2, [], moved)}
         assert group.epochs == ("Reconciling", 2, 2)
         assert group.beat("B", 2, []) == (2, None)
         assert group.beat("A", 1, ALL) == (1, None)
@@ -90,10 +90,10 @@ def test_new_coordinator_keeps_the_partitions_of_a_temporarily_absent_static_mem
     moved = sorted({*ALL} - {*kept})
     assert group.result(group.heartbeat("B", 2, [], instance_id="i1")) == (2, moved)
     assert group.result(group.heartbeat("B", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
-    seen = members(group)
+    members_before = members(group)
     try:
         move(group, before, after)
-        assert members(group) == seen == {"A": (None, 2, kept, kept), "B": ("i1", AWAY_EPOCH, moved, moved)}
+        assert members(group) == members_before == {"A": (None, 2, kept, kept), "B": ("i1", AWAY_EPOCH, moved, moved)}
         assert group.enter("C", instance_id="i1") == (2, moved)
         assert group.beat("A", 2, kept) == (2, None)
         assert members(group) == {"A": (None, 2, kept, kept), "C": ("i1", 2, moved, moved)}

@@ -106,11 +106,11 @@ def test_group_requests_treat_ids_of_only_blanks_and_control_characters_as_empty
         assert group.join(member_id, instance_id=text, rack_id=text).error_code == 0
     state = group.described().group_state
     for text, is_listed in ((f"{state}\0", True), (f"\x1f{state.lower()} ", True), (f"\u00a0{state}", False)):
-        listed = [each.group_id for each in group.ask(ListGroupsRequest([text], []), 5).groups]
-        assert (group.id in listed) == is_listed, text
+        group_ids = [each.group_id for each in group.ask(ListGroupsRequest([text], []), 5).groups]
+        assert (group.id in group_ids) == is_listed, text
     for text, is_listed in (("Consumer", True), ("consumer\0", False)):
-        listed = [each.group_id for each in group.ask(ListGroupsRequest([], [text]), 5).groups]
-        assert (group.id in listed) == is_listed, text
+        group_ids = [each.group_id for each in group.ask(ListGroupsRequest([], [text]), 5).groups]
+        assert (group.id in group_ids) == is_listed, text
 
 
 @pytest.mark.rule("GN-1", "GN-6")
@@ -138,16 +138,16 @@ def test_empty_list_of_topics_is_a_valid_subscription_from_4_0_on(subject: Subje
 def test_single_member_of_a_consumer_group_gets_all_partitions_immediately(subject: Subject) -> None:
     """The response to the only member's first heartbeat has all partitions, and the group is then Stable in epoch 1 (scenario SN-29)."""
     group = ConsumerGroup(subject)
-    joined = group.join("A")
-    assert group.result(joined) == (1, ALL)
-    assert (joined.member_id, joined.heartbeat_interval_ms) == ("A", 5000)
+    response = group.join("A")
+    assert group.result(response) == (1, ALL)
+    assert (response.member_id, response.heartbeat_interval_ms) == ("A", 5000)
     assert group.beat("A", 1, ALL) == (1, None)
     assert refusal(group.heartbeat("A", 9)) == fenced(9, 1)
     assert refusal(group.heartbeat("zzz", 1)) == unknown("zzz", group)
-    described = group.described()
+    description = group.described()
     assert group.epochs == ("Stable", 1, 1)
-    assert (described.error_code, described.error_message, described.assignor_name) == (0, None, "uniform")
-    [member] = described.members
+    assert (description.error_code, description.error_message, description.assignor_name) == (0, None, "uniform")
+    [member] = description.members
     assert (member.member_id, member.instance_id, member.rack_id) == ("A", None, None)
     assert (member.member_epoch, member.client_id, member.client_host) == (1, "pc", "/127.0.0.1")
     assert (member.subscribed_topic_names, member.subscribed_topic_regex) == ([group.topic.name], "")
@@ -165,9 +165,9 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
     classic = ConsumerGroup(subject)
     classic.client(version=3).join()
     for other in (group, classic):
-        described = other.described()
-        fields = (described.group_state, described.group_epoch, described.assignment_epoch, described.assignor_name)
-        assert (described.error_code, described.members, fields) == (NOT_FOUND, [], ("", 0, 0, ""))
+        result = other.described()
+        fields = (result.group_state, result.group_epoch, result.assignment_epoch, result.assignor_name)
+        assert (result.error_code, result.members, fields) == (NOT_FOUND, [], ("", 0, 0, ""))
     unknown_message, classic_message = group.described().error_message, classic.described().error_message
     if group.is_release_4:
         assert unknown_message == f"Group {group.id} not found."
@@ -198,9 +198,9 @@ def test_each_leaving_member_of_a_consumer_group_starts_a_new_group_epoch(subjec
     group = ConsumerGroup(subject)
     for member_id in "ABC":
         assert group.join(member_id).error_code == 0
-    left = group.heartbeat("C", -1)
-    assert group.result(left) == (-1, None)
-    assert (left.member_id, left.heartbeat_interval_ms) == ("C", 0)
+    response = group.heartbeat("C", -1)
+    assert group.result(response) == (-1, None)
+    assert (response.member_id, response.heartbeat_interval_ms) == ("C", 0)
     assert group.epochs == ("Assigning", 4, 3)
     assert refusal(group.heartbeat("C", -1)) == unknown("C", group)
     for member_id in "AB":
@@ -224,8 +224,8 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject
         assert refusal(group.join(member_id, instance_id="i1")) == (UNRELEASED, message)
     fenced_by = "Static member {} with instance id i1 was fenced by member {}."
     assert refusal(group.heartbeat("B", 1, instance_id="i1")) == (FENCED_INSTANCE, fenced_by.format("B", "A"))
-    away = group.heartbeat("A", -2, instance_id="i1")
-    assert (group.result(away), away.member_id, away.heartbeat_interval_ms) == ((-2, None), "A", 0)
+    response = group.heartbeat("A", -2, instance_id="i1")
+    assert (group.result(response), response.member_id, response.heartbeat_interval_ms) == ((-2, None), "A", 0)
     assert group.epochs == ("Reconciling", 1, 1)
     [member] = group.described().members
     assert (member.member_id, member.instance_id, member.member_epoch) == ("A", "i1", -2)
@@ -289,8 +289,8 @@ def test_offset_commits_and_fetches_with_a_wrong_member_epoch_are_rejected(subje
     assert fetch_as(group, "C", 3) == (STALE_EPOCH, [])
     assert fetch_as(group, "q", 2) == (UNKNOWN_MEMBER, [])
     for response in (fetch_as(group, None, -1), fetch_as(group, "C", 2)):
-        error, [fetched] = response
-        assert (error, fetched.name, [p.committed_offset for p in fetched.partitions]) == (0, topic, [7])
+        error, [topic_offsets] = response
+        assert (error, topic_offsets.name, [p.committed_offset for p in topic_offsets.partitions]) == (0, topic, [7])
 
 
 @pytest.mark.rule("GN-62", "GC-54", "GC-58", "SN-37")
@@ -305,13 +305,13 @@ def test_classic_protocol_requests_of_a_consumer_group_member_are_rejected(subje
     assert group.enter("C") == (1, ALL)
     fields: dict[str, Any] = {"generation_id_or_member_epoch": 1, "member_id": "C"}
     assert commit(group, {topic: {0: (7, "x")}}, 9, **fields) == {(topic, 0): 0}
-    described = group.describe()
-    assert (described.error_code, described.group_state, described.members) == (0, "Dead", [])
+    description = group.describe()
+    assert (description.error_code, description.group_state, description.members) == (0, "Dead", [])
     assert group.ask(HeartbeatRequest(group.id, 1, "C"), 4).error_code == UNKNOWN_MEMBER
     for types, count in ((["consumer"], 1), (["classic"], 0), ([], 1)):
-        listed = [g for g in group.ask(ListGroupsRequest([], types), 5).groups if g.group_id == group.id]
-        assert len(listed) == count
-        for entry in listed:
+        entries = [g for g in group.ask(ListGroupsRequest([], types), 5).groups if g.group_id == group.id]
+        assert len(entries) == count
+        for entry in entries:
             assert (entry.protocol_type, entry.group_state, entry.group_type) == ("consumer", "Stable", "consumer")
     assert group.delete_offsets({topic: [0]}) == (0, {(topic, 0): 86})
     [result] = group.ask(DeleteGroupsRequest([group.id]), 2).results
@@ -334,8 +334,8 @@ def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(subject
     assert group.committed() == committed
     assert group.beat("A", -1) == (-1, None)
     client = group.client(version=3)
-    joined = client.join()
-    assert (joined.error_code, joined.generation_id) == (0, 1)
+    response = client.join()
+    assert (response.error_code, response.generation_id) == (0, 1)
     assert client.sync({client.member_id: b"a"}).error_code == 0
     assert group.state() == ("Stable", 1)
     assert (group.described().error_code, group.committed()) == (NOT_FOUND, committed)
@@ -345,8 +345,8 @@ def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(subject
 def test_consumer_group_describe_fails_for_all_groups_if_an_id_is_empty_before_4_0(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
-    described = group.ask(ConsumerGroupDescribeRequest([group.id, ""]), group.version).groups
-    assert sorted((g.group_id, g.error_code, g.error_message) for g in described) == [
+    descriptions = group.ask(ConsumerGroupDescribeRequest([group.id, ""]), group.version).groups
+    assert sorted((g.group_id, g.error_code, g.error_message) for g in descriptions) == [
         ("", 24 if group.is_release_4 else -1, None),
         (group.id, 0 if group.is_release_4 else -1, None),
     ]

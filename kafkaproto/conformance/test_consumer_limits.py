@@ -141,8 +141,8 @@ def test_static_member_that_left_with_epoch_minus_2_is_removed_at_session_timeou
     start_ms = subject.now_ms()
     subject.pass_ms(SESSION_MS / 2)
     assert group.result(group.heartbeat("A", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
-    [away] = group.described().members
-    assert (away.member_id, away.member_epoch) == ("A", AWAY_EPOCH)
+    [member] = group.described().members
+    assert (member.member_id, member.member_epoch) == ("A", AWAY_EPOCH)
     wait_until(subject, lambda: not group.described().members, "member A is removed from the group")
     assert SESSION_MS - 200 <= subject.now_ms() - start_ms <= SESSION_MS + subject.slack_ms + 200
     assert group.epochs == ("Empty", 2, 1)
@@ -168,8 +168,8 @@ def test_consumer_group_rejects_members_beyond_group_consumer_max_size(subject: 
     assert refusal(group.heartbeat("D", 2))[0] == FULL
     assert refusal(group.heartbeat("D", -1))[0] == UNKNOWN_MEMBER
     for version in (3, 9):
-        refused = classic_join(group, version)
-        assert (refused.error_code, refused.member_id, refused.members) == (FULL, "", [])
+        response = classic_join(group, version)
+        assert (response.error_code, response.member_id, response.members) == (FULL, "", [])
     assert group.epochs[1] == 3
     assert group.result(group.join("C"))[0] == 3
     assert group.heartbeat("C", -1).error_code == 0

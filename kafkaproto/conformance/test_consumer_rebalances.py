@@ -129,8 +129,8 @@ def test_heartbeat_that_unsubscribes_from_a_topic_gets_a_new_assignment_from_4_2
     response = group.heartbeat("A", 1, owned, [name for name in names if name != dropped])
     if group.is_release_4_2:
         epoch, assignment = group.result(response)
-        [(name, rest)] = (item for item in kept.items() if item[0] != dropped)
-        assert (epoch, assignment) == (1, rest if name == group.topic.name else {name: rest})
+        [(name, indexes)] = (item for item in kept.items() if item[0] != dropped)
+        assert (epoch, assignment) == (1, indexes if name == group.topic.name else {name: indexes})
     else:
         assert group.result(response) == (1, None)
     assert group.epochs == ("Reconciling", 3, 3)

@@ -42,10 +42,10 @@ def test_consumer_group_writes_records_when_members_join_revoke_partitions_or_le
     assert group.beat("A", 1, ALL) == (1, None)
     assert log.kinds() == []
     assert group.enter("B") == (2, [])
-    joined = log.kinds()
-    assert sorted(joined[2:4]) == [(TARGET, "A", 0), (TARGET, "B", 0)]
-    assert joined[:2] == [(MEMBER, "B", 0), (GROUP, "", 0)]
-    assert joined[4:] == [(ASSIGNMENT_EPOCH, "", 0), (CURRENT, "B", 0)]
+    kinds = log.kinds()
+    assert sorted(kinds[2:4]) == [(TARGET, "A", 0), (TARGET, "B", 0)]
+    assert kinds[:2] == [(MEMBER, "B", 0), (GROUP, "", 0)]
+    assert kinds[4:] == [(ASSIGNMENT_EPOCH, "", 0), (CURRENT, "B", 0)]
     kept = group.beat("A", 1)[1]
     assert log.kinds() == [(CURRENT, "A", 0)]
     assert group.beat("A", 1, kept) == (2, None)
@@ -84,10 +84,10 @@ def test_member_records_contain_all_member_fields_and_partitions_to_be_revoked(s
     [assigned], [pending] = revoking.assigned_partitions, revoking.partitions_pending_revocation
     assert (assigned.topic_id, pending.topic_id) == (group.topic.topic_id, group.topic.topic_id)
     assert sorted(assigned.partitions) == kept and sorted([*assigned.partitions, *pending.partitions]) == ALL
-    away = group.heartbeat("A", -2, instance_id="i1")
-    assert group.result(away) == (-2, None)
-    [(_, _, _, gone)] = log.new()
-    assert (gone.member_epoch, gone.state, gone.partitions_pending_revocation) == (-2, UNREVOKED, [])
+    response = group.heartbeat("A", -2, instance_id="i1")
+    assert group.result(response) == (-2, None)
+    [(_, _, _, away_value)] = log.new()
+    assert (away_value.member_epoch, away_value.state, away_value.partitions_pending_revocation) == (-2, UNREVOKED, [])
 
 
 Stored = tuple[int, dict[str, tuple[bytes, list[list[str]]]] | None]

@@ -54,8 +54,8 @@ def test_regex_of_a_joining_member_is_resolved_after_the_join_response(group: Co
     assert group.result(join(group, "A", regex)) == (1, [])
     wait_for_epoch(group, 2)
     assert group.beat("A", 1) == (2, ALL)
-    described = group.described()
-    [member] = described.members
+    description = group.described()
+    [member] = description.members
     assert (member.subscribed_topic_names, member.subscribed_topic_regex) == ([], regex)
     assert group.epochs == ("Stable", 2, 2)
 
@@ -141,16 +141,16 @@ def test_regex_record_is_written_after_a_join_and_a_tombstone_when_the_member_le
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)
-    joined = log.new()
-    assert [record[0] for record in joined[:2]] == [MEMBER, GROUP]
-    assert [record[:3] for record in joined[-2:]] == [(REGEX, "", 0), (GROUP, "", 0)]
-    assert joined[0][3].subscribed_topic_regex == whole(group)
-    assert joined[-2][3].topics == [group.topic.name]
-    assert joined[-2][3].timestamp > 0
+    records = log.new()
+    assert [record[0] for record in records[:2]] == [MEMBER, GROUP]
+    assert [record[:3] for record in records[-2:]] == [(REGEX, "", 0), (GROUP, "", 0)]
+    assert records[0][3].subscribed_topic_regex == whole(group)
+    assert records[-2][3].topics == [group.topic.name]
+    assert records[-2][3].timestamp > 0
     assert group.beat("A", -1) == (-1, None)
-    left = log.kinds()
-    assert (CURRENT, "A", None) in left
-    assert left[-2:] == [(REGEX, "", None), (GROUP, "", 0)]
+    kinds = log.kinds()
+    assert (CURRENT, "A", None) in kinds
+    assert kinds[-2:] == [(REGEX, "", None), (GROUP, "", 0)]
 
 
 @pytest.mark.rule("GN-38")
@@ -176,13 +176,13 @@ def test_member_that_changes_to_a_regex_without_matches_starts_a_new_group_epoch
 
     When the broker has resolved the new expression, the group subscribes to no topic any more, so a new epoch starts.
     """
-    nothing = f"no-{whole(group)}"
+    regex_without_matches = f"no-{whole(group)}"
     assert group.result(join(group, "A", whole(group))) == (1, [])
     wait_for_epoch(group, 2)
-    assert group.result(group.heartbeat("A", 1, subscribed_topic_regex=nothing)) == (2, None)
+    assert group.result(group.heartbeat("A", 1, subscribed_topic_regex=regex_without_matches)) == (2, None)
     assert group.beat("A", 2) == (2, None)
     wait_for_epoch(group, 3)
-    assert group.result(join(group, "B", nothing)) == (4, [])
+    assert group.result(join(group, "B", regex_without_matches)) == (4, [])
 
 
 @pytest.mark.rule("GN-52")

@@ -68,10 +68,10 @@ def reassigned(subject: Subject, topics: list[ReassignableTopic], timeout_ms: in
 @pytest.mark.rule("AD-43")
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
 def test_topics_are_not_created_or_deleted_if_the_timeout_is_not_positive(subject: Subject, timeout_ms: int) -> None:
-    new, topic = subject.new_name(), new_topic(subject)
+    name, topic = subject.new_name(), new_topic(subject)
     for validate_only in (False, True):
-        results = created(subject, [CreatableTopic(new, 1, 1), CreatableTopic("a b", 1, 1)], timeout_ms, validate_only)
-        assert results == [(new, TIMED_OUT, None), ("a b", TIMED_OUT, None)]
+        results = created(subject, [CreatableTopic(name, 1, 1), CreatableTopic("a b", 1, 1)], timeout_ms, validate_only)
+        assert results == [(name, TIMED_OUT, None), ("a b", TIMED_OUT, None)]
     states = [DeleteTopicState(topic.name), DeleteTopicState("no-such-topic"), DeleteTopicState()]
     assert deleted(subject, states, timeout_ms) == [
         (topic.name, TIMED_OUT, None),
@@ -83,7 +83,7 @@ def test_topics_are_not_created_or_deleted_if_the_timeout_is_not_positive(subjec
         (topic.name, TIMED_OUT, None)
     ]
     subject.pass_ms(SETTLED_MS)
-    assert Topic(subject, new).metadata().error_code == UNKNOWN_PARTITION
+    assert Topic(subject, name).metadata().error_code == UNKNOWN_PARTITION
     assert (topic.metadata().error_code, len(topic.metadata().partitions)) == (0, 1)
 
 
@@ -112,7 +112,7 @@ def test_admin_request_that_changes_nothing_does_not_time_out_at_a_timeout_of_0_
     assert (created(subject, [], 0), deleted(subject, [], 0), enlarged(subject, [], 0)) == ([], [], [])
     assert elected(subject, [], 0) == (0, [])
     assert reassigned(subject, [], 0) == (0, "", [])
-    listed = ListPartitionReassignmentsRequest(0, [ListPartitionReassignmentsTopics(topic, [0])])
-    assert subject.ask_once(listed, 0).error_code == 0
+    request = ListPartitionReassignmentsRequest(0, [ListPartitionReassignmentsTopics(topic, [0])])
+    assert subject.ask_once(request, 0).error_code == 0
     features = UpdateFeaturesRequest(0, [FeatureUpdateKey("no-such-feature", 1, False, 1)], True)
     assert subject.ask_once(features, 1).error_code != TIMED_OUT

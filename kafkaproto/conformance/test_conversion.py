@@ -31,14 +31,14 @@ CODECS = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
 
 
 def numbered(first: int, count: int, value_bytes: int = 60, **options: Any) -> bytes:
-    listed = [
+    new_records = [
         NewRecord(
             b"%d" % i + b"v" * value_bytes, b"key-%d" % i, NOW_MS + i, (("header", b"x"),) if options.get("h") else ()
         )
         for i in range(first, first + count)
     ]
     options.pop("h", None)
-    return build_batch(listed, **options)
+    return build_batch(new_records, **options)
 
 
 def read(
@@ -92,10 +92,10 @@ def drained(topic: Topic, offset: int, version: int) -> list[Record]:
     while True:
         error, data, _ = read(topic, offset, version)
         assert error == 0 and data is not None
-        new = [record for record in records_of(data) if record.offset >= offset]
-        if not new:
+        next_records = [record for record in records_of(data) if record.offset >= offset]
+        if not next_records:
             return result
-        result += new
+        result += next_records
         offset = result[-1].offset + 1
 
 
@@ -263,8 +263,8 @@ def test_messages_of_old_produce_versions_are_stored_as_one_record_batch(
     subject: Subject, version: int, magic: int, codec: Compression
 ) -> None:
     topic = new_topic(subject)
-    listed = old_records(5, magic)
-    data = build_message_set(listed, magic=magic, compression=codec)
+    messages = old_records(5, magic)
+    data = build_message_set(messages, magic=magic, compression=codec)
     assert sent(topic, data, version) == (0, 0)
     assert sent(topic, data, version) == (0, 5)
     stored = log_of(topic, 5)
@@ -385,7 +385,7 @@ def test_compressed_wrapper_message_with_an_invalid_inner_message_is_rejected(su
 
 @pytest.mark.rule("P-4", "P-8", "P-10")
 def test_magic_1_messages_too_large_too_old_or_without_a_required_key_are_rejected(subject: Subject) -> None:
-    listed: Sequence[tuple[dict[str, Any], bytes, int]] = [
+    cases: Sequence[tuple[dict[str, Any], bytes, int]] = [
         ({"max_message_bytes": "60"}, build_message_set([NewRecord(b"x" * 100)], magic=1), 10),
         ({"max_message_bytes": "75"}, message_set(1) + message_set(1), 10),  # the converted batch is too large
         ({"segment_bytes": "60", "max_message_bytes": "1000"}, message_set(1) + message_set(1), 18),
@@ -393,6 +393,6 @@ def test_magic_1_messages_too_large_too_old_or_without_a_required_key_are_reject
         ({"message_timestamp_before_max_ms": "1000"}, build_message_set([NewRecord(b"v", b"k", 5)], magic=1), 32),
         ({"message_timestamp_before_max_ms": "1000"}, message_set(0), 0),  # magic 0 has no timestamp
     ]
-    for configs, data, error in listed:
+    for configs, data, error in cases:
         topic = new_topic(subject, **configs)
         assert sent(topic, data)[0] == error, configs

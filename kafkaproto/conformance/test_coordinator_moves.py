@@ -45,12 +45,12 @@ def test_members_get_error_not_coordinator_and_continue_at_the_new_coordinator(s
     reassign(joining.offsets, before, after)
     try:
         make_lead(joining.offsets, after)
-        refused = late.joined()
-        assert (refused.error_code, refused.generation_id) == (16, -1)
+        response = late.joined()
+        assert (response.error_code, response.generation_id) == (16, -1)
         assert (member.heartbeat(), member.join().error_code, member.sync().error_code) == (16, 16, 16)
         assert stable.describe(before).error_code == 16
-        listed = [g.group_id for g in subject.ask_once(ListGroupsRequest(), 4, before).groups]
-        assert stable.id not in listed
+        group_ids = [g.group_id for g in subject.ask_once(ListGroupsRequest(), 4, before).groups]
+        assert stable.id not in group_ids
         assert stable.coordinator() == after
         member.connection = stable.connect()
         assert (member.heartbeat(), member.sync().assignment) == (0, b"a0")
@@ -122,10 +122,10 @@ def test_group_members_and_offsets_survive_a_restart_of_the_coordinator(subject:
     """The broker is stopped and started again; members keep their generation, and committed offsets can be fetched (scenario SN-27)."""
     topic = new_topic(subject).name
     group, empty = Group(subject, 0), Group(subject, 0)
-    client, gone = group.client(session_ms=60_000), empty.client()
+    client, leaving_client = group.client(session_ms=60_000), empty.client()
     make_stable(client)
-    make_stable(gone)
-    empty.leave((gone.member_id, None))
+    make_stable(leaving_client)
+    empty.leave((leaving_client.member_id, None))
     client.commit({topic: {0: (5, "x")}})
     broker_id = group.coordinator()
     subject.stop_broker(broker_id)
@@ -135,8 +135,8 @@ def test_group_members_and_offsets_survive_a_restart_of_the_coordinator(subject:
     client.connection = group.connect()
     assert client.heartbeat() == 0
     assert client.sync().assignment == b"a0"
-    described = empty.describe()
-    assert (described.group_state, described.protocol_type) == ("Empty", "consumer")
+    description = empty.describe()
+    assert (description.group_state, description.protocol_type) == ("Empty", "consumer")
     assert empty.client().enter().generation_id == 3
 
 
@@ -146,8 +146,8 @@ def test_non_coordinator_before_4_0_ignores_invalid_session_timeouts_of_join_gro
     subject.need_broker(1)
     group = Group(subject)
     join = JoinGroupRequest(group.id, 1, 10_000, "m", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
-    refused = subject.ask_once(join, 5, (group.coordinator() + 1) % len(subject.bootstrap))
-    assert (refused.error_code, refused.member_id) == (16, "m")
+    response = subject.ask_once(join, 5, (group.coordinator() + 1) % len(subject.bootstrap))
+    assert (response.error_code, response.member_id) == (16, "m")
 
 
 @pytest.mark.rule("M-14")

@@ -202,12 +202,12 @@ def test_describe_configs_marks_advertised_listeners_as_read_only_from_kafka_4_0
 @pytest.mark.rule("CF-5", "CF-6", "SN-72")
 def test_describe_configs_rejects_wrong_broker_ids_and_missing_topics(subject: Subject) -> None:
     resources = [(BROKER, "77"), (BROKER, "x"), (TOPIC, subject.new_name("missing"))]
-    listed = [DescribeConfigsResource(kind, name, None) for kind, name in resources]
-    results = subject.ask(subject.connect(), DescribeConfigsRequest(listed), 4).results
+    requests = [DescribeConfigsResource(kind, name, None) for kind, name in resources]
+    results = subject.ask(subject.connect(), DescribeConfigsRequest(requests), 4).results
     assert [result.error_code for result in results] == [42, 42, 3]
     assert results[0].error_message == "Unexpected broker id, expected 0 or empty string, but received 77"
-    known = described(subject, BROKER, NODE, ["no.such.setting", "num.partitions"])
-    assert list(known) == ["num.partitions"]
+    values = described(subject, BROKER, NODE, ["no.such.setting", "num.partitions"])
+    assert list(values) == ["num.partitions"]
 
 
 def created(subject: Subject, configs: dict[str, str]) -> tuple[int, dict[str, tuple[str | None, int, bool]]]:

@@ -33,13 +33,13 @@ def stuck(subject: Subject, *, commit: bool, version: int = 3) -> tuple[Producer
 def test_end_txn_below_v5_during_a_commit_or_abort_gets_concurrent_transactions(subject: Subject, commit: bool) -> None:
     producer, _ = stuck(subject, commit=commit)
     for version in range(5):
-        for again in (True, False):
-            assert producer.end(commit=again, version=version) == (CONCURRENT, *NO_PRODUCER)
+        for is_commit in (True, False):
+            assert producer.end(commit=is_commit, version=version) == (CONCURRENT, *NO_PRODUCER)
             for epoch in (producer.epoch - 1, producer.epoch + 1):
                 error = OLD_EPOCH if version < 2 else FENCED
-                assert producer.end(commit=again, epoch=epoch, version=version) == (error, *NO_PRODUCER)
+                assert producer.end(commit=is_commit, epoch=epoch, version=version) == (error, *NO_PRODUCER)
             other_id = producer.producer_id + 1
-            assert producer.end(commit=again, producer_id=other_id, version=version)[0] == UNKNOWN_MAPPING
+            assert producer.end(commit=is_commit, producer_id=other_id, version=version)[0] == UNKNOWN_MAPPING
 
 
 @pytest.mark.releases(first="4.0")
@@ -50,11 +50,11 @@ def test_end_txn_v5_with_any_epoch_during_a_commit_gets_concurrent_transactions(
     subject: Subject, commit: bool, version: int
 ) -> None:
     producer, _ = stuck(subject, commit=commit, version=version)
-    for again in (True, False):
+    for is_commit in (True, False):
         for offset in (-1, 0, 1, 2):
             epoch = producer.epoch + offset
-            assert producer.end(commit=again, epoch=epoch, version=5) == (CONCURRENT, *NO_PRODUCER)
-        assert producer.end(commit=again, producer_id=producer.producer_id + 1, version=5)[0] == CONCURRENT
+            assert producer.end(commit=is_commit, epoch=epoch, version=5) == (CONCURRENT, *NO_PRODUCER)
+        assert producer.end(commit=is_commit, producer_id=producer.producer_id + 1, version=5)[0] == CONCURRENT
 
 
 @pytest.mark.rule("TX-37", "TX-38", "SN-55")
@@ -81,8 +81,8 @@ def test_end_txn_v5_without_an_open_transaction_accepts_an_abort_but_no_commit(s
     assert producer.describe().transaction_state == "Empty"
     assert producer.end(commit=False, version=5) == (0, producer_id, epoch + 1)
     producer.wait_for("CompleteAbort")
-    described = producer.describe()
-    assert (described.producer_epoch, described.topics) == (epoch + 1, [])
+    description = producer.describe()
+    assert (description.producer_epoch, description.topics) == (epoch + 1, [])
 
 
 @pytest.mark.rule("TX-16", "TX-21", "TX-25", "TX-39", "SN-50")

@@ -123,7 +123,7 @@ def test_new_leader_rejects_offset_lookups_until_its_high_watermark_is_known(sub
         follow(topic, 2, 2)
         topic.fill(*[batch(b"x", timestamp=t) for t in (12, 13, 14)], acks=1)
         assert list_offsets(topic, LATEST).offset == 2
-        old = topic.leader_epoch
+        old_epoch = topic.leader_epoch
         epoch = make_lead(topic, 1)
         assert list_offsets(topic, LATEST, replica_id=-2).offset == 5
         for version in (4, 5, 7):
@@ -132,13 +132,13 @@ def test_new_leader_rejects_offset_lookups_until_its_high_watermark_is_known(sub
             assert [list_offsets(topic, t, version).error_code for t in requested] == [error] * len(requested)
             assert list_offsets(topic, EARLIEST, version).offset == 0
             hit = list_offsets(topic, 11, version)
-            assert (hit.offset, hit.timestamp, hit.leader_epoch) == (1, 11, old)
+            assert (hit.offset, hit.timestamp, hit.leader_epoch) == (1, 11, old_epoch)
         if subject.semantics == "kip":
             assert end_of_epoch(topic, epoch, replica_id=-1) == (78, -1, -1)
         else:
             assert end_of_epoch(topic, epoch, replica_id=-1) == (0, epoch, 5)
-        assert end_of_epoch(topic, old, replica_id=-1)[0] == 0
-        assert end_of_epoch(topic, old, replica_id=-2) == (0, old, 5)
+        assert end_of_epoch(topic, old_epoch, replica_id=-1)[0] == 0
+        assert end_of_epoch(topic, old_epoch, replica_id=-2) == (0, old_epoch, 5)
         follow(topic, 2, 5)
         result = wait_until(subject, lambda: known(topic), "the new leader knows its high watermark")
         assert (result.offset, result.leader_epoch) == (5, epoch)

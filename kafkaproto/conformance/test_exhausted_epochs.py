@@ -54,10 +54,10 @@ def test_init_producer_id_at_the_last_epoch_returns_a_new_id_and_fences_the_old_
     assert epoch == 0 and new_id != old_id
     for known_epoch in (LAST_EPOCH - 1, LAST_EPOCH):
         assert producer.init_once(old_id, known_epoch) == (FENCED, -1, -1)
-    old = Producer(subject, producer.id)
-    old.producer_id, old.epoch = old_id, LAST_EPOCH
-    assert old.add({topic.name: [0]}) == {(topic.name, 0): UNKNOWN_MAPPING}
-    assert old.send(topic, 0, version=9) == (UNKNOWN_MAPPING, -1)
+    old_producer = Producer(subject, producer.id)
+    old_producer.producer_id, old_producer.epoch = old_id, LAST_EPOCH
+    assert old_producer.add({topic.name: [0]}) == {(topic.name, 0): UNKNOWN_MAPPING}
+    assert old_producer.send(topic, 0, version=9) == (UNKNOWN_MAPPING, -1)
     producer.add_once_free(topic)
     assert producer.send(topic, 0) == (0, 0)
     producer.finish(commit=True)
@@ -72,8 +72,8 @@ def test_end_txn_v5_with_the_last_epoch_returns_a_new_producer_id(subject: Subje
     error, new_id, epoch = producer.end(commit=True, version=5)
     assert (error, epoch) == (0, 0) and new_id != old_id
     producer.wait_for("CompleteCommit")
-    described = producer.describe()
-    assert (described.producer_id, described.producer_epoch) == (new_id, 0)
+    description = producer.describe()
+    assert (description.producer_id, description.producer_epoch) == (new_id, 0)
     [(producer_id, epoch, sequence, _, start)] = producers(topic)[1]
     assert (producer_id, epoch, sequence, start) == (old_id, LAST_EPOCH + 1, -1, -1)
     assert producer.end(commit=True, version=5) == (0, new_id, 0)  # the same request again

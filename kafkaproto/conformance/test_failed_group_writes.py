@@ -73,11 +73,11 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
                 lambda: len(alone.offsets.partition().isr_nodes) == 2,
                 "both replicas of the offsets partition are in sync",
             )
-        written = 6 if waits else 5
+        offset = 6 if waits else 5
         wait_until(
             subject,
-            lambda: alone.committed() == {(topic, 0): written},
-            f"the committed offset of the group is {written}",
+            lambda: alone.committed() == {(topic, 0): offset},
+            f"the committed offset of the group is {offset}",
         )
         assert commit(alone, {topic: {0: (7, "")}}) == {(topic, 0): 0}
         assert alone.committed() == {(topic, 0): 7}
@@ -156,12 +156,12 @@ def test_static_member_keeps_its_old_member_id_if_its_new_id_is_not_replicated(s
         failed = response.message
         assert (failed.error_code, failed.member_id, failed.members) == (error, "", [])
         assert (failed.generation_id, failed.protocol_name, failed.leader) == (1, "range", old.member_id)
-        described = group.describe()
-        assert (described.group_state, [m.member_id for m in described.members]) == ("Stable", [old.member_id])
+        description = group.describe()
+        assert (description.group_state, [m.member_id for m in description.members]) == ("Stable", [old.member_id])
         assert (old.heartbeat(), old.sync().assignment) == (0, b"a0")
         with held(subject, group.offsets, follower):
             new.send_join()
             assert new.is_parked()
-        joined = new.joined()
-        assert (joined.error_code, joined.generation_id, joined.leader) == (0, old.generation, old.member_id)
+        reply = new.joined()
+        assert (reply.error_code, reply.generation_id, reply.leader) == (0, old.generation, old.member_id)
         assert (old.heartbeat(), new.heartbeat(), new.sync().assignment) == (FENCED, 0, b"a0")

@@ -74,10 +74,10 @@ def test_api_versions_response_has_the_features_of_the_cluster(
         if version < FIRST_WITH_FEATURES:
             assert (supported(response), finalized(response), response.finalized_features_epoch) == ({}, {}, -1)
             continue
-        known = (
+        features = (
             levels if version > FIRST_WITH_FEATURES else {n: limits for n, limits in levels.items() if limits[0] > 0}
         )
-        assert (supported(response), finalized(response)) == (known, in_use)
+        assert (supported(response), finalized(response)) == (features, in_use)
         assert response.finalized_features_epoch > 0 and not response.zk_migration_ready
 
 
@@ -326,8 +326,8 @@ def test_feature_group_version_0_disables_the_consumer_group_protocol_of_kip_848
         group_id = subject.new_name("group")
         join = ConsumerGroupHeartbeatRequest(group_id, "m1", 0, None, None, 10_000, ["t"], topic_partitions=[])
         heartbeat = subject.ask_once(join, 1)
-        described = subject.ask_once(ConsumerGroupDescribeRequest([group_id]), 1).groups
-        return heartbeat.error_code, *(g.error_code for g in described)
+        groups = subject.ask_once(ConsumerGroupDescribeRequest([group_id]), 1).groups
+        return heartbeat.error_code, *(g.error_code for g in groups)
 
     change(subject, GROUP, 0, SAFE)
     assert errors() == (UNSUPPORTED_VERSION, UNSUPPORTED_VERSION)

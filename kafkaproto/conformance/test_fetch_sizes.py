@@ -73,8 +73,8 @@ def test_fetch_that_cannot_reach_min_bytes_waits_its_max_wait(subject: Subject) 
 def test_fetch_v2_omits_a_first_batch_above_partition_max_bytes_and_v3_returns_it(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch_of_bytes(200))
-    old = read(topic, 0, 2, partition_max=50)
-    assert (old.error_code, len(old.records)) == (0, 0)
+    partition = read(topic, 0, 2, partition_max=50)
+    assert (partition.error_code, len(partition.records)) == (0, 0)
     for version in (4, 11, 17):
         assert len(read(topic, 0, version, partition_max=50).records) == 200
 
@@ -182,11 +182,11 @@ def test_sizes_of_300_random_fetches_equal_sizes_computed_from_limits_and_batche
         response = subject.ask(connection, fetch(*requested, partition_max=partition_max, max_bytes=max_bytes), 11)
         remaining, privileged, expected = max_bytes, True, []
         for _, index, offset in requested:
-            rest = logs[index][offset:]
+            batch_sizes = logs[index][offset:]
             limit = min(partition_max, remaining)
-            if rest and privileged:
-                limit = max(limit, rest[0])
-            expected.append(min(limit, sum(rest)) if rest and limit >= rest[0] else 0)
+            if batch_sizes and privileged:
+                limit = max(limit, batch_sizes[0])
+            expected.append(min(limit, sum(batch_sizes)) if batch_sizes and limit >= batch_sizes[0] else 0)
             privileged = privileged and not expected[-1]
             remaining = max(0, remaining - expected[-1])
         assert sizes(response) == expected, (requested, partition_max, max_bytes, logs)

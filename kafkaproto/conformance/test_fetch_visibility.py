@@ -179,8 +179,8 @@ def test_fetch_response_lists_partitions_with_errors_after_all_other_partitions(
     assert sorted(order[3:]) == sorted([("no-such-topic", 0, 3), (a.name, 7, 3)])
     assert [topic.topic for topic in response.responses[:3]] == [a.name, b.name, a.name]
     assert all(offsets(data) == (-1, -1, -1) for _, data in flat(response)[3:])
-    joined = subject.ask(subject.connect(), fetch((a.name, 0, 0), (a.name, 1, 0), (b.name, 0, 0)), 11)
-    assert [(topic.topic, len(topic.partitions)) for topic in joined.responses] == [(a.name, 2), (b.name, 1)]
+    merged_response = subject.ask(subject.connect(), fetch((a.name, 0, 0), (a.name, 1, 0), (b.name, 0, 0)), 11)
+    assert [(topic.topic, len(topic.partitions)) for topic in merged_response.responses] == [(a.name, 2), (b.name, 1)]
     by_id = fetch(("x", 0, 0), (a.name, 0, 0), version=13, topic_ids={"x": UNKNOWN_ID, a.name: a.topic_id})
     response = subject.ask(subject.connect(), by_id, 13)
     assert [(topic.topic_id, topic.partitions[0].error_code) for topic in response.responses] == [
@@ -197,12 +197,12 @@ def test_fetch_v16_for_a_moved_partition_returns_the_new_leader_and_its_address(
         response = subject.ask(subject.connect(0), requested, version)
         assert errors(response) == [6]
         leader = response.responses[0].partitions[0].current_leader
-        where = [(node.node_id, node.host, node.port) for node in response.node_endpoints]
+        endpoints = [(node.node_id, node.host, node.port) for node in response.node_endpoints]
         if version == 15:
-            assert (leader.leader_id, where) == (-1, [])
+            assert (leader.leader_id, endpoints) == (-1, [])
         else:
             assert (leader.leader_id, leader.leader_epoch) == (1, topic.leader_epoch)
-            assert where == [(1, *subject.bootstrap[1])]
+            assert endpoints == [(1, *subject.bootstrap[1])]
 
 
 @pytest.mark.rule("F-37")

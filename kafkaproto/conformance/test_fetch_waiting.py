@@ -100,16 +100,16 @@ def test_bytes_above_partition_max_bytes_do_not_count_towards_fetch_min_bytes(su
 @pytest.mark.rule("F-29")
 def test_leader_change_or_topic_deletion_completes_parked_fetches_with_an_error(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
-    gone = new_topic(subject)
+    deleted_topic = new_topic(subject)
     epoch = topic.leader_epoch
-    fenced, waiting = topic.connect(), gone.connect()
+    fenced, waiting = topic.connect(), deleted_topic.connect()
     subject.send(fenced, fetch((topic.name, 0, 0), max_wait_ms=20_000, epoch=epoch), 11)
-    subject.send(waiting, fetch((gone.name, 0, 0), max_wait_ms=20_000), 11)
+    subject.send(waiting, fetch((deleted_topic.name, 0, 0), max_wait_ms=20_000), 11)
     assert subject.answer_or_none(fenced, 50) is None
     make_lead(topic, 1)
     assert errors(subject.answer(fenced, 5000).message) == [74]
     [deleted] = subject.ask(
-        subject.connect(), DeleteTopicsRequest(topic_names=[gone.name], timeout_ms=5000), 3
+        subject.connect(), DeleteTopicsRequest(topic_names=[deleted_topic.name], timeout_ms=5000), 3
     ).responses
     assert deleted.error_code == 0
     assert errors(subject.answer(waiting, 5000).message) == [3]

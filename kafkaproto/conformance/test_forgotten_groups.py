@@ -35,8 +35,8 @@ def empty_group(subject: Subject) -> ConsumerGroup:
 
 def reject_join(group: ConsumerGroup) -> None:
     """Send JoinGroup with an unknown member id, which is rejected."""
-    refused = group.client(member_id="X").join()
-    assert (refused.error_code, refused.member_id) == (UNKNOWN_MEMBER, "X")
+    response = group.client(member_id="X").join()
+    assert (response.error_code, response.member_id) == (UNKNOWN_MEMBER, "X")
 
 
 def listed(group: ConsumerGroup) -> tuple[str, str] | None:
@@ -134,8 +134,8 @@ def test_group_removed_from_memory_is_listed_again_after_an_offset_commit(subjec
 def test_classic_join_to_a_group_removed_from_memory_makes_old_offsets_visible_again(subject: Subject) -> None:
     group = hidden_group(subject)
     client = group.client(version=3)
-    joined = client.join()
-    assert (joined.error_code, joined.generation_id) == (0, 1)
+    response = client.join()
+    assert (response.error_code, response.generation_id) == (0, 1)
     assert client.sync({client.member_id: b"a"}).error_code == 0
     assert listed(group) == ("classic", "Stable")
     assert group.committed() == {(group.topic.name, 0): 5}

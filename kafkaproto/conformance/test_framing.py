@@ -71,8 +71,8 @@ def test_invalid_frame_closes_only_the_connection_on_which_it_arrives(subject: S
     Corresponds to Kafka's tests `EdgeCaseRequestTest`, `RequestContextTest`, and to `tooBigRequestIsRejected`, `testDisabledRequestIsRejected`.
     """
     other = subject.connect()
-    connections = {what: send_raw(subject, data) for what, data in BAD.items()}
-    still_open = [what for what, connection in connections.items() if not subject.closed(connection, 3000)]
+    connections = {kind: send_raw(subject, data) for kind, data in BAD.items()}
+    still_open = [kind for kind, connection in connections.items() if not subject.closed(connection, 3000)]
     assert still_open == []
     assert len(subject.ask(other, MetadataRequest(None), 1).brokers) == len(subject.bootstrap)
 
@@ -115,11 +115,11 @@ def test_api_versions_request_of_an_unknown_version_is_answered_in_version_0(sub
     _, highest = subject.offered()[API_VERSIONS]
     for version in (5, 99, 32767):
         connection = send_raw(subject, framed(header(API_VERSIONS, version, flexible=True) + b"\x02x\x02y\0"))
-        taken = connection.take(5)
-        while taken is None:
+        frame = connection.take(5)
+        while frame is None:
             subject.pass_ms(20)
-            taken = connection.take(5)
-        assert taken[1].hex() == "00000007" + "0023" + "00000001" + "0012" + "0000" + f"{highest:04x}"
+            frame = connection.take(5)
+        assert frame[1].hex() == "00000007" + "0023" + "00000001" + "0012" + "0000" + f"{highest:04x}"
         subject.ask(connection, ApiVersionsRequest("name", "1"), 3)  # the connection still works
 
 

@@ -25,14 +25,14 @@ def test_leave_group_returns_an_error_code_for_each_member_of_the_request(subjec
     group = Group(subject)
     client = group.client()
     make_stable(client)
-    left = group.leave((client.member_id, None), ("zz", None), ("", "i9"), ("", None), version=5)
-    assert left == (0, [(client.member_id, None, 0), ("zz", None, 25), ("", "i9", 25), ("", None, 25)])
+    result = group.leave((client.member_id, None), ("zz", None), ("", "i9"), ("", None), version=5)
+    assert result == (0, [(client.member_id, None, 0), ("zz", None, 25), ("", "i9", 25), ("", None, 25)])
     assert group.state() == ("Empty", 0)
     assert client.heartbeat() == 25
     unknown = Group(subject)
     assert unknown.leave(("zz", None)) == (0, [("zz", None, 25)])
-    for known in (group, unknown):
-        assert known.ask(LeaveGroupRequest(known.id, "zz"), 2).error_code == 25
+    for any_group in (group, unknown):
+        assert any_group.ask(LeaveGroupRequest(any_group.id, "zz"), 2).error_code == 25
 
 
 @pytest.mark.rule("GC-46", "GC-48")
@@ -59,16 +59,16 @@ def test_describe_groups_reports_an_unknown_group_as_dead(subject: Subject) -> N
     [unknown] = group.ask(DescribeGroupsRequest([group.id], include_authorized_operations=False), 5).groups
     assert unknown.authorized_operations == -(2**31)
     make_stable(group.client())
-    [known] = group.ask(DescribeGroupsRequest([group.id], include_authorized_operations=True), 5).groups
-    assert known.authorized_operations == (3400 if has_new_coordinator(subject) else 328)
+    [description] = group.ask(DescribeGroupsRequest([group.id], include_authorized_operations=True), 5).groups
+    assert description.authorized_operations == (3400 if has_new_coordinator(subject) else 328)
 
 
 @pytest.mark.rule("GC-12", "GC-58")
 def test_join_group_that_only_returns_a_member_id_creates_an_empty_listed_group(subject: Subject) -> None:
     group = Group(subject)
     assert group.client().join().error_code == 79
-    listed = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
-    assert [(g.protocol_type, g.group_state) for g in listed] == [("", "Empty")]
+    entries = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
+    assert [(g.protocol_type, g.group_state) for g in entries] == [("", "Empty")]
 
 
 @pytest.mark.rule("GC-13", "GC-56", "SN-16")
@@ -99,8 +99,8 @@ def test_list_groups_filters_groups_by_state_and_type(subject: Subject) -> None:
     assert group.ask(ListGroupsRequest([], ["foo"]), 5).groups == []
     assert len(listed([" Stable "], [])) == has_new_coordinator(subject)  # only the new coordinator trims states
     assert listed([], [" classic "]) == []
-    [old] = [g for g in group.ask(ListGroupsRequest(), 2).groups if g.group_id == group.id]
-    assert (old.group_id, old.protocol_type) == (group.id, "consumer")
+    [entry] = [g for g in group.ask(ListGroupsRequest(), 2).groups if g.group_id == group.id]
+    assert (entry.group_id, entry.protocol_type) == (group.id, "consumer")
 
 
 @pytest.mark.rule("GC-57")

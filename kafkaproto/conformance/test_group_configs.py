@@ -135,16 +135,16 @@ def test_error_for_invalid_group_settings_names_the_setting_that_kafka_checks_fi
     for invalid_settings in (UNPARSABLE, BEYOND_LIMITS):
         changes = [(name, SET, value) for name, value in invalid_settings]
         changes = changes[::-1] if is_reversed else changes
-        named = []
+        reported_names = []
         while changes:
             code, message = alter(subject, subject.new_name("g"), *changes)
             [name] = [
                 name for name, _, _ in changes if re.search(rf"(^|name: |configuration ){name}\b(?!\.)", message or "")
             ]
             assert code == INVALID_CONFIG
-            named.append(name)
+            reported_names.append(name)
             changes = [change for change in changes if change[0] != name]
-        assert named == [name for name, _ in invalid_settings]
+        assert reported_names == [name for name, _ in invalid_settings]
 
 
 @pytest.mark.releases(first="4.0")

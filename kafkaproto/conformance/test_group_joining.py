@@ -25,23 +25,23 @@ def test_first_join_group_returns_a_member_id_and_the_second_returns_a_generatio
     assert (first.error_code, first.generation_id, first.leader, first.members) == (79, -1, "", [])
     assert first.protocol_name == ""
     assert re.fullmatch(f"pc-{UUID}", first.member_id)
-    described = group.describe()
-    assert (described.error_code, described.group_state, described.protocol_type) == (0, "Empty", "")
-    assert described.members == []
+    description = group.describe()
+    assert (description.error_code, description.group_state, description.protocol_type) == (0, "Empty", "")
+    assert description.members == []
     assert client.heartbeat(generation_id=0) == 25
     assert client.sync(generation_id=0).error_code == 25
 
-    joined = client.join()
-    assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
-    assert joined.leader == joined.member_id == first.member_id
-    assert [(m.member_id, m.group_instance_id, m.metadata) for m in joined.members] == [(first.member_id, None, b"m")]
-    described = group.describe()
-    assert (described.group_state, described.protocol_type, described.protocol_data) == (
+    response = client.join()
+    assert (response.error_code, response.generation_id, response.protocol_name) == (0, 1, "range")
+    assert response.leader == response.member_id == first.member_id
+    assert [(m.member_id, m.group_instance_id, m.metadata) for m in response.members] == [(first.member_id, None, b"m")]
+    description = group.describe()
+    assert (description.group_state, description.protocol_type, description.protocol_data) == (
         "CompletingRebalance",
         "consumer",
         "",
     )
-    [member] = described.members
+    [member] = description.members
     assert (member.member_id, member.client_id) == (first.member_id, "pc")
     assert (member.member_metadata, member.member_assignment) == (b"", b"")
     assert member.client_host.startswith("/")
@@ -56,9 +56,9 @@ def test_join_group_before_v4_or_of_a_static_member_succeeds_without_a_member_id
 
     instance: the group instance id. prefix: the text before the random part of the new member id.
     """
-    joined = Group(subject).client(version=version, instance=instance).join()
-    assert (joined.error_code, joined.generation_id) == (0, 1)
-    assert re.fullmatch(f"{prefix}-{UUID}", joined.member_id)
+    response = Group(subject).client(version=version, instance=instance).join()
+    assert (response.error_code, response.generation_id) == (0, 1)
+    assert re.fullmatch(f"{prefix}-{UUID}", response.member_id)
 
 
 @pytest.mark.rule("GC-18")
@@ -67,8 +67,8 @@ def test_member_id_of_a_client_without_a_client_id_begins_with_a_hyphen(subject:
     for client_id in ("", None):
         connection = subject.connect(group.coordinator(), client_id)
         protocols = [JoinGroupRequestProtocol("range", b"m")]
-        joined = subject.ask(connection, JoinGroupRequest(group.id, 10_000, 10_000, "", None, "c", protocols), 5)
-        assert re.fullmatch(f"-{UUID}", joined.member_id)
+        response = subject.ask(connection, JoinGroupRequest(group.id, 10_000, 10_000, "", None, "c", protocols), 5)
+        assert re.fullmatch(f"-{UUID}", response.member_id)
 
 
 @pytest.mark.rule("GC-20", "GC-36", "GC-37", "GC-38", "GC-42", "GC-43", "GC-44", "GO-18", "SN-3")
@@ -76,13 +76,13 @@ def test_offset_commits_are_rejected_but_heartbeats_accepted_between_join_and_sy
     """Until the group leader sends SyncGroup, commits are rejected, heartbeats and joins succeed, and invalid syncs get errors (SN-3)."""
     topic = new_topic(subject)
     client = Group(subject).client()
-    joined = client.enter()
+    response = client.enter()
     assert client.commit({topic.name: {0: (5, "x")}}) == {(topic.name, 0): 27}
     assert client.heartbeat() == 0
-    again = client.join()
-    assert (again.error_code, again.generation_id, again.leader) == (0, 1, client.member_id)
-    assert again.members == joined.members
-    mine = {client.member_id: b"AAA"}
+    rejoin = client.join()
+    assert (rejoin.error_code, rejoin.generation_id, rejoin.leader) == (0, 1, client.member_id)
+    assert rejoin.members == response.members
+    assignments = {client.member_id: b"AAA"}
     for changes, error in (
         ({"protocol_name": "xx"}, 23),
         ({"protocol_type": "connect"}, 23),
@@ -91,10 +91,10 @@ def test_offset_commits_are_rejected_but_heartbeats_accepted_between_join_and_sy
         ({"protocol_name": None}, 23),
         ({"member_id": "other"}, 25),
     ):
-        refused = client.sync(mine, 5, **changes)
-        assert (refused.error_code, refused.assignment) == (error, b""), changes
-        assert (refused.protocol_type, refused.protocol_name) == (None, None), changes
-    synced = client.sync(mine, 5)
+        sync_response = client.sync(assignments, 5, **changes)
+        assert (sync_response.error_code, sync_response.assignment) == (error, b""), changes
+        assert (sync_response.protocol_type, sync_response.protocol_name) == (None, None), changes
+    synced = client.sync(assignments, 5)
     assert (synced.error_code, synced.assignment) == (0, b"AAA")
     assert (synced.protocol_type, synced.protocol_name) == ("consumer", "range")
 
@@ -124,9 +124,9 @@ def test_join_group_rejects_invalid_session_timeouts_and_empty_protocol_lists(su
         ({"member_id": "pc-unknown"}, 25),
     ]
     for options, error in invalid:
-        refused = group.client(**options).join()
-        assert (refused.error_code, refused.generation_id, refused.leader) == (error, -1, ""), options
-        assert (refused.member_id, refused.members) == (options.get("member_id", ""), []), options
+        response = group.client(**options).join()
+        assert (response.error_code, response.generation_id, response.leader) == (error, -1, ""), options
+        assert (response.member_id, response.members) == (options.get("member_id", ""), []), options
     client = group.client()
     client.group = Group(subject)
     client.group.id = ""
@@ -137,8 +137,8 @@ def test_join_group_rejects_invalid_session_timeouts_and_empty_protocol_lists(su
     make_stable(member)
     others: list[dict[str, Any]] = [{"protocols": [("roundrobin", b"m")]}, {"kind": "connect"}, {"protocols": []}]
     for options in others:
-        refused = group.client(**options).join()
-        assert (refused.error_code, refused.member_id) == (23, ""), options
+        response = group.client(**options).join()
+        assert (response.error_code, response.member_id) == (23, ""), options
     assert (group.client("pc-unknown").join().error_code, member.heartbeat()) == (25, 0)
 
 
@@ -146,8 +146,8 @@ def test_join_group_rejects_invalid_session_timeouts_and_empty_protocol_lists(su
 def test_rejected_join_group_response_has_a_null_protocol_name_from_v7_on(subject: Subject) -> None:
     group = Group(subject)
     for version, name in ((5, ""), (6, ""), (7, None), (9, None)):
-        refused = group.client("unknown", version=version).join()
-        assert (refused.error_code, refused.protocol_name, refused.protocol_type) == (25, name, None)
+        response = group.client("unknown", version=version).join()
+        assert (response.error_code, response.protocol_name, response.protocol_type) == (25, name, None)
 
 
 @pytest.mark.rule("GC-27")

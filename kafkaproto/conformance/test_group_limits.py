@@ -79,13 +79,13 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
     responses = a.joined(), b.joined()
     assert [response.generation_id for response in responses] == [1, 1]
     leader, follower = (a, b) if responses[0].members else (b, a)
-    refused = [group.client().join()]
+    full_responses = [group.client().join()]
     assert group.state() == ("CompletingRebalance", 2)
     follower.send_sync()
     assert (leader.sync({}).error_code, follower.synced().error_code) == (0, 0)
-    refused.append(group.client().join())
+    full_responses.append(group.client().join())
     assert group.state() == ("Stable", 2)
-    assert [(r.error_code, r.member_id, r.generation_id) for r in refused] == [(81, "", -1)] * 2
+    assert [(r.error_code, r.member_id, r.generation_id) for r in full_responses] == [(81, "", -1)] * 2
     assert a.heartbeat() == b.heartbeat() == 0
     assert follower.join().error_code == 0
 
@@ -99,8 +99,8 @@ def test_member_id_rejected_by_a_full_group_is_unknown_even_after_a_member_has_l
     a.send_join()
     b.send_join()
     group.wait_for("PreparingRebalance", 2)
-    refused = c.join()
-    assert (refused.error_code, refused.member_id) == (81, "")
+    response = c.join()
+    assert (response.error_code, response.member_id) == (81, "")
     assert a.joined().error_code == b.joined().error_code == 0
     group.leave((b.member_id, None))
     assert c.join().error_code == 25
@@ -171,8 +171,8 @@ def test_new_coordinator_rebalances_a_loaded_group_that_exceeds_group_max_size(s
         b.send_join()
         assert a.is_parked() and b.is_parked()
         assert third.join().error_code == 81
-        joined = a.joined(), b.joined()
-        assert [(response.error_code, response.generation_id) for response in joined] == [(0, 2)] * 2
+        responses = a.joined(), b.joined()
+        assert [(response.error_code, response.generation_id) for response in responses] == [(0, 2)] * 2
         assert group.state() == ("CompletingRebalance", 2)
         assert third.heartbeat() == 25
     finally:

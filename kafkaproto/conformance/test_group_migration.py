@@ -67,9 +67,9 @@ class Consumer(Client):
     def rejoin(self, *owned: int) -> tuple[int, int, list[int]]:
         """Join again with these owned partitions, and sync. Returns (generation, version of the assignment's encoding, assigned partitions)."""
         self.protocols = (("range", embedded(self.mixed, owned, self.subscription_version)),)
-        joined = self.join()
-        assert (joined.error_code, joined.leader, joined.members) == (0, "", []), joined
-        assert (joined.protocol_name, joined.member_id) == ("range", self.member_id)
+        response = self.join()
+        assert (response.error_code, response.leader, response.members) == (0, "", []), response
+        assert (response.protocol_name, response.member_id) == ("range", self.member_id)
         synced = self.sync()
         assert synced.error_code == 0
         return self.generation, *assigned(self.mixed, synced.assignment)
@@ -93,8 +93,8 @@ def listed(group: ConsumerGroup) -> tuple[str, str, str]:
 
 
 def member_types(group: ConsumerGroup) -> dict[str, int]:
-    [described] = group.ask(ConsumerGroupDescribeRequest([group.id]), group.version).groups
-    return {member.member_id: member.member_type for member in described.members}
+    [description] = group.ask(ConsumerGroupDescribeRequest([group.id]), group.version).groups
+    return {member.member_id: member.member_type for member in description.members}
 
 
 @pytest.mark.rule("GN-10", "GN-55", "GN-56", "GN-57", "GN-60", "GN-61", "SN-42", "SN-43")
@@ -124,9 +124,9 @@ def test_classic_group_can_be_upgraded_and_downgraded_without_losing_its_member(
     assert group.beat("A", -1) == (-1, None)
     assert listed(group) == ("classic", "consumer", PREPARING)
     assert member.heartbeat() == REBALANCE
-    joined = member.join()
-    assert (joined.error_code, joined.generation_id, joined.leader) == (0, 3, member.member_id)
-    assert [other.member_id for other in joined.members] == [member.member_id]
+    response = member.join()
+    assert (response.error_code, response.generation_id, response.leader) == (0, 3, member.member_id)
+    assert [other.member_id for other in response.members] == [member.member_id]
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
@@ -206,8 +206,8 @@ def test_new_member_of_the_classic_protocol_joins_a_consumer_group_immediately(s
     required = member.join()
     assert required.error_code == MEMBER_ID_REQUIRED
     assert len(required.member_id) == 22 and "-" + "pc" not in required.member_id
-    joined = member.join()
-    assert (joined.error_code, joined.generation_id, joined.protocol_type) == (0, 2, None)
+    response = member.join()
+    assert (response.error_code, response.generation_id, response.protocol_type) == (0, 2, None)
     synced = member.sync()
     assert (synced.error_code, assigned(group, synced.assignment)) == (0, (1, []))
     assert member.heartbeat() == 0
@@ -216,9 +216,9 @@ def test_new_member_of_the_classic_protocol_joins_a_consumer_group_immediately(s
     assert member.heartbeat() == REBALANCE
     generation, _, partitions = member.rejoin()
     assert (generation, sorted([*partitions, *kept])) == (2, ALL)
-    old = Consumer(group, version=0)
-    assert old.enter().error_code == 0
-    assert assigned(group, old.sync().assignment)[0] == 0
+    consumer = Consumer(group, version=0)
+    assert consumer.enter().error_code == 0
+    assert assigned(group, consumer.sync().assignment)[0] == 0
 
 
 @pytest.mark.rule("GN-56", "GN-57", "GN-60", "GN-62")
@@ -240,14 +240,14 @@ def test_consumer_group_rejects_classic_requests_with_wrong_generation_or_protoc
         Consumer(group, kind="connect", version=0),
         Consumer(group, protocols=(("other", subscription(group.topic.name)),)),
     ):
-        refused = other.join()
-        assert (refused.error_code, refused.member_id) == (INCONSISTENT, "")
+        response = other.join()
+        assert (response.error_code, response.member_id) == (INCONSISTENT, "")
     assert group.join("B", instance_id="i1").error_code == 0
-    left = 0 if group.is_release_4 else UNKNOWN_MEMBER
+    error = 0 if group.is_release_4 else UNKNOWN_MEMBER
     expected = [
-        ("A", None, left),
+        ("A", None, error),
         ("A", "i1", FENCED_INSTANCE),
-        ("", "i1", left),
+        ("", "i1", error),
         ("B", "i2", UNKNOWN_MEMBER),
         (member.member_id, None, 0),
         ("nobody", None, UNKNOWN_MEMBER),
@@ -282,17 +282,17 @@ def test_group_is_downgraded_if_its_static_member_rejoins_as_classic_from_4_0_on
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     member = Consumer(group, instance="i1", protocols=(("range", embedded(group, ALL)),))
-    joined = member.join()
-    assert (joined.error_code, joined.generation_id) == (0, 1)
+    join_response = member.join()
+    assert (join_response.error_code, join_response.generation_id) == (0, 1)
     assert listed(group) == ("classic" if group.is_release_4 else "consumer", "consumer", "Stable")
     assert assigned(group, member.sync().assignment) == (1, ALL)
     assert member.heartbeat() == 0
-    back = group.join("B", instance_id="i1")
+    response = group.join("B", instance_id="i1")
     if group.is_release_4:
-        assert group.result(back) == (1, ALL)
+        assert group.result(response) == (1, ALL)
         assert member.heartbeat() == FENCED_INSTANCE
     else:
-        assert refusal(back)[0] == UNRELEASED_INSTANCE
+        assert refusal(response)[0] == UNRELEASED_INSTANCE
         assert member.heartbeat() == 0
     assert listed(group) == ("consumer", "consumer", "Stable")
 
@@ -323,8 +323,8 @@ def test_classic_members_are_removed_if_they_do_not_join_or_sync_in_time(subject
     assert slow.heartbeat() == REBALANCE
     silent = Consumer(group, rebalance_ms=1000)
     assert silent.enter().error_code == 0
-    gone = {slow.member_id, silent.member_id}
-    wait_until(subject, lambda: not gone & set(group.targets()), "both classic members are removed from the group")
+    ids = {slow.member_id, silent.member_id}
+    wait_until(subject, lambda: not ids & set(group.targets()), "both classic members are removed from the group")
     assert slow.heartbeat() == UNKNOWN_MEMBER
     assert silent.heartbeat() == UNKNOWN_MEMBER
     assert set(group.targets()) == {"A"}
@@ -348,8 +348,8 @@ def test_offset_commits_and_fetches_of_classic_members_need_the_current_generati
         ("A", 2, STALE_EPOCH),
     ):
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, member_id, epoch, None)])
-        [fetched] = group.ask(request, 9).groups
-        assert fetched.error_code == error
+        [offsets] = group.ask(request, 9).groups
+        assert offsets.error_code == error
 
 
 @pytest.mark.rule("GN-63")
@@ -373,8 +373,8 @@ def test_empty_consumer_group_rejects_a_classic_join_with_an_unknown_member_id(
     assert group.beat("A", -1) == (-1, None)
     member = Consumer(group, member_id="X")
     for _ in range(2):
-        refused = member.join()
-        assert (refused.error_code, refused.member_id) == (UNKNOWN_MEMBER, "X")
+        response = member.join()
+        assert (response.error_code, response.member_id) == (UNKNOWN_MEMBER, "X")
     member = stable(group)
     assert (member.generation, listed(group)) == (1, ("classic", "consumer", "Stable"))
     assert group.committed() == {key: 5}
@@ -391,7 +391,7 @@ def test_rejected_inconsistent_classic_join_makes_an_empty_kip_848_group_classic
     assert group.enter("A") == (1, ALL)
     assert group.beat("A", -1) == (-1, None)
     protocols = (("range", embedded(group)),) if has_protocols else ()
-    refused = Consumer(group, kind=kind, instance=instance, protocols=protocols).join()
-    assert (refused.error_code, refused.member_id) == (INCONSISTENT, "")
+    response = Consumer(group, kind=kind, instance=instance, protocols=protocols).join()
+    assert (response.error_code, response.member_id) == (INCONSISTENT, "")
     wait_until(subject, lambda: listed(group) == ("classic", "", "Empty"), "the group is an empty classic group")
     assert refusal(group.heartbeat("A", 1)) == (NOT_FOUND, f"Group {group.id} is not a consumer group.")

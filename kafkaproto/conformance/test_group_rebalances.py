@@ -22,8 +22,8 @@ def test_heartbeats_get_rebalance_in_progress_when_a_second_member_joins(subject
     group = Group(subject)
     a, b = group.client(), group.client()
     make_stable(a)
-    [described] = group.describe().members
-    assert (described.member_metadata, described.member_assignment) == (b"m", b"a0")
+    [member] = group.describe().members
+    assert (member.member_metadata, member.member_assignment) == (b"m", b"a0")
     b.send_enter()
     assert b.is_parked()
     assert group.state() == ("PreparingRebalance", 2)
@@ -64,9 +64,9 @@ def test_rejoin_by_the_group_leader_or_with_new_metadata_starts_a_rebalance(subj
     b.send_join()
     assert b.is_parked()
     assert a.heartbeat() == 27
-    joined = a.join()
-    assert (joined.generation_id, b.joined().generation_id) == (generation + 2, generation + 2)
-    assert {m.member_id: m.metadata for m in joined.members} == {a.member_id: b"m", b.member_id: b"new"}
+    response = a.join()
+    assert (response.generation_id, b.joined().generation_id) == (generation + 2, generation + 2)
+    assert {m.member_id: m.metadata for m in response.members} == {a.member_id: b"m", b.member_id: b"new"}
 
 
 @pytest.mark.rule("GC-20", "GC-41")
@@ -78,8 +78,8 @@ def test_rejoin_with_new_metadata_between_join_and_sync_starts_a_rebalance(subje
     assert b.is_parked()
     a.protocols = [("range", b"new")]
     a.send_join()
-    refused = b.synced()
-    assert (refused.error_code, refused.protocol_type, refused.assignment) == (27, None, b"")
+    response = b.synced()
+    assert (response.error_code, response.protocol_type, response.assignment) == (27, None, b"")
     assert b.join().generation_id == a.joined().generation_id == 3
 
 
@@ -150,10 +150,10 @@ def test_rebalance_timeout_of_static_members_restarts_until_one_of_them_rejoins(
     subject.pass_ms(2.5 * REBALANCE_MS)
     assert group.state() == ("PreparingRebalance", 2)
     assert (leader.heartbeat(), member.heartbeat()) == (27, 27)
-    joined = member.join()
+    response = member.join()
     assert 3 * REBALANCE_MS - 200 <= subject.now_ms() - start_ms <= 3 * REBALANCE_MS + subject.slack_ms + 100
-    assert (joined.error_code, joined.generation_id, joined.leader) == (0, generation + 1, member.member_id)
-    assert {m.group_instance_id for m in joined.members} == {"i0", "i1"}
+    assert (response.error_code, response.generation_id, response.leader) == (0, generation + 1, member.member_id)
+    assert {m.group_instance_id for m in response.members} == {"i0", "i1"}
 
 
 @pytest.mark.rule("GC-40", "GC-41", "GC-42", "GC-44", "SN-9")

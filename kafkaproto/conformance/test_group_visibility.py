@@ -109,5 +109,5 @@ def test_leaving_a_classic_group_by_consumer_group_heartbeat_is_rejected(subject
     group = ConsumerGroup(subject)
     client = group.client(version=3)
     assert client.join().error_code == 0
-    refused = group.heartbeat("A", -1)
-    assert (refused.error_code, refused.error_message) == (NOT_FOUND, f"Group {group.id} is not a consumer group.")
+    response = group.heartbeat("A", -1)
+    assert (response.error_code, response.error_message) == (NOT_FOUND, f"Group {group.id} is not a consumer group.")

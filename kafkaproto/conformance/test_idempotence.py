@@ -95,8 +95,8 @@ def test_acks_all_produce_of_a_duplicate_batch_waits_for_replication(subject: Su
     producer = Producer(topic)
     first = produced(subject.ask(producer.connection, produce(topic.name, producer.data(0, timestamp=5000)), 9))
     assert (first.log_append_time_ms, first.log_start_offset) == (-1, 0)
-    again = produced(subject.ask(producer.connection, produce(topic.name, producer.data(0, timestamp=5000)), 9))
-    assert (again.error_code, again.base_offset, again.log_append_time_ms, again.log_start_offset) == (0, 0, 5000, 0)
+    reply = produced(subject.ask(producer.connection, produce(topic.name, producer.data(0, timestamp=5000)), 9))
+    assert (reply.error_code, reply.base_offset, reply.log_append_time_ms, reply.log_start_offset) == (0, 0, 5000, 0)
     follow(topic, 1, 1)
     with held(subject, topic, 1):
         assert producer.send(1, acks=1) == (0, 1)
@@ -145,8 +145,8 @@ def test_init_producer_id_returns_unique_producer_ids(subject: Subject, version:
     assert {(error, epoch) for error, _, epoch in ids} == {(0, 0)} and len({i for _, i, _ in ids}) == 3
     assert init(subject, version, "") == (42, -1, -1)
     if version >= 3:
-        for known in ((5, -1), (-1, 5)):
-            assert init(subject, version, None, *known) == (42, -1, -1)
+        for id_and_epoch in ((5, -1), (-1, 5)):
+            assert init(subject, version, None, *id_and_epoch) == (42, -1, -1)
         error, fresh, epoch = init(subject, version, None, 5, 5)
         assert (error, epoch) == (0, 0) and fresh not in (5, *(i for _, i, _ in ids))
 

@@ -83,10 +83,10 @@ def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java
     merged = [(first_name, [(9, UNKNOWN_PARTITION), (0, 0), (0, 0), (1, 0)]), (second_name, [(1, 0)])]
     assert commit(group, *offsets, unknown, version=BY_NAME) == merged
     assert commit_in_transaction(group, producer, *offsets, unknown) == merged
-    fetched = committed(
+    committed_offsets = committed(
         group, [(second_name, [1]), (first_name, [0, 0]), ("nope", [4]), (second_name, [1]), (first_name, [])], BY_NAME
     )
-    assert fetched == [
+    assert committed_offsets == [
         (second_name, [(1, 1, 0)]),
         (first_name, [(0, 2, 0)] * 2),
         ("nope", [(4, -1, 0)]),
@@ -147,7 +147,7 @@ def test_kip_848_coordinator_keeps_an_empty_group_whose_last_offset_is_deleted(j
 def test_list_groups_of_the_kip_848_coordinator_ignores_blanks_in_the_state_filter(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     commit(group, (topic, [(0, 5)]), version=BY_NAME)
-    assert group.id in [listed.group_id for listed in group.ask(ListGroupsRequest([" Empty "], []), 5).groups]
+    assert group.id in [entry.group_id for entry in group.ask(ListGroupsRequest([" Empty "], []), 5).groups]
 
 
 def classic_join(
@@ -171,8 +171,8 @@ def classic_join(
 def test_rejected_classic_join_to_a_kip_848_group_gets_a_response_without_member_id(java: Subject) -> None:
     group = ConsumerGroup(java)
     group.enter("A")
-    refused = classic_join(group, "B", kind="connect")
-    assert (refused.error_code, refused.member_id) == (NO_COMMON_PROTOCOL, "")
+    response = classic_join(group, "B", kind="connect")
+    assert (response.error_code, response.member_id) == (NO_COMMON_PROTOCOL, "")
     assert classic_join(group, "", "i").error_code == 0
     fenced = classic_join(group, "B", "i")
     assert (fenced.error_code, fenced.member_id) == (FENCED_INSTANCE, "")
@@ -206,8 +206,8 @@ def test_join_group_reports_a_fenced_instance_id_before_a_malformed_subscription
         ("", "new", UNKNOWN),
         ("B", None, UNKNOWN),
     ):
-        refused = classic_join(group, member_id, instance_id, metadata=metadata)
-        assert (refused.error_code, refused.member_id) == (error, ""), (member_id, instance_id)
+        response = classic_join(group, member_id, instance_id, metadata=metadata)
+        assert (response.error_code, response.member_id) == (error, ""), (member_id, instance_id)
     assert set(group.targets()) == {"A", classic_id}
 
 
@@ -215,11 +215,11 @@ def test_join_group_reports_a_fenced_instance_id_before_a_malformed_subscription
 def test_leave_group_by_instance_id_returns_no_member_id_in_kip_848_groups_since_4_0(java: Subject) -> None:
     group = ConsumerGroup(java)
     group.enter("A")
-    joined = classic_join(group, "", "i")
+    join_response = classic_join(group, "", "i")
     leaving = [MemberIdentity("", "i"), MemberIdentity("", "j"), MemberIdentity("B", None)]
     response = group.ask(LeaveGroupRequest(group.id, members=leaving), 5)
     assert [(m.member_id, m.group_instance_id, m.error_code) for m in response.members] == [
-        ("" if group.is_release_4 else joined.member_id, "i", 0),
+        ("" if group.is_release_4 else join_response.member_id, "i", 0),
         ("", "j", UNKNOWN_MEMBER),
         ("B", None, UNKNOWN_MEMBER),
     ]
@@ -240,8 +240,8 @@ def test_offset_fetch_with_a_member_epoch_but_no_member_id_gets_unknown_server_e
 def test_offset_delete_of_a_repeated_partition_returns_a_result_for_each_repetition(java: Subject) -> None:
     topic, group = new_topic(java).name, Group(java)
     assert commit(group, (topic, [(0, 5)]), version=BY_NAME) == [(topic, [(0, 0)])]
-    named = [OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(0)]
-    response = group.ask(OffsetDeleteRequest(group.id, [OffsetDeleteRequestTopic(topic, named)]), 0)
+    partitions = [OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(0)]
+    response = group.ask(OffsetDeleteRequest(group.id, [OffsetDeleteRequestTopic(topic, partitions)]), 0)
     assert [(p.partition_index, p.error_code) for p in response.topics[0].partitions] == [(0, 0), (0, 0)]
 
 
@@ -290,8 +290,8 @@ def test_kip_848_broker_checks_the_session_timeout_of_a_join_before_the_coordina
     join = JoinGroupRequest(
         group.id, session_ms, 10_000, "m", None, "consumer", [JoinGroupRequestProtocol("range", b"")]
     )
-    refused = at_another_broker(group, join, 5)
-    assert (refused.error_code, refused.member_id) == expected
+    response = at_another_broker(group, join, 5)
+    assert (response.error_code, response.member_id) == expected
 
 
 @pytest.mark.rule("GC-7", "GN-5")
@@ -327,7 +327,7 @@ def test_non_coordinator_checks_consumer_group_heartbeat_fields_only_from_4_1_on
     )
     for name, value in changes.items():
         setattr(heartbeat, name, value)
-    refused = at_another_broker(group, heartbeat, group.version)
-    assert refused.error_code == (error if checks_first else NOT_COORDINATOR)
-    assert (refused.error_message is None) == (refused.error_code == NOT_COORDINATOR)
-    assert (refused.member_id, refused.heartbeat_interval_ms) == (None, 0)
+    response = at_another_broker(group, heartbeat, group.version)
+    assert response.error_code == (error if checks_first else NOT_COORDINATOR)
+    assert (response.error_message is None) == (response.error_code == NOT_COORDINATOR)
+    assert (response.member_id, response.heartbeat_interval_ms) == (None, 0)

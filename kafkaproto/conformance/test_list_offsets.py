@@ -34,18 +34,18 @@ def test_list_offsets_answers_special_timestamps_only_in_versions_that_define_th
     """
     topic = new_topic(subject, replication=2)
     topic.fill(stamped(*range(100, 110)))
-    old, new = topic.leader_epoch, make_lead(topic, 1)
+    old_epoch, new_epoch = topic.leader_epoch, make_lead(topic, 1)
     wait_until(subject, lambda: list_offsets(topic, LATEST).error_code == 0, "the new leader knows its high watermark")
     first_version = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, PENDING_UPLOAD: 11}
     first_version[-99] = 99
     expected = {
-        LATEST: (10, -1, new),
-        EARLIEST: (0, -1, old),
-        MAX_TIMESTAMP: (9, 109, old),
-        EARLIEST_LOCAL: (0, -1, old),
+        LATEST: (10, -1, new_epoch),
+        EARLIEST: (0, -1, old_epoch),
+        MAX_TIMESTAMP: (9, 109, old_epoch),
+        EARLIEST_LOCAL: (0, -1, old_epoch),
         LATEST_TIERED: (-1, -1, -1),
         PENDING_UPLOAD: (-1, -1, -1),
-        104: (4, 104, old),
+        104: (4, 104, old_epoch),
         200: (-1, -1, -1),
     }
     for version in range(1, subject.offered()[ApiKey.LIST_OFFSETS][1] + 1):
@@ -98,8 +98,8 @@ def test_list_offsets_returns_an_error_code_for_each_duplicate_or_unknown_partit
     }
     twice = [ListOffsetsTopic(topic.name, [partitions[0]]), ListOffsetsTopic(topic.name, [partitions[0]])]
     in_one_entry = [ListOffsetsTopic(topic.name, [partitions[0], partitions[0]])]
-    for named in (twice, in_one_entry):
-        response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, named), 5)
+    for topics in (twice, in_one_entry):
+        response = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, topics), 5)
         assert {summary(p) for t in response.topics for p in t.partitions} == {(42, -1, -1, -1)}
 
 

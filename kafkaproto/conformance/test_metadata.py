@@ -105,8 +105,8 @@ def test_metadata_returns_authorised_operations_for_missing_topics_and_illegal_n
     topics = by_name(subject.new_name("missing"), "a b")
     ghosts = [MetadataRequestTopic(name=None, topic_id=GHOST)] if version >= FIRST_VERSION_BY_ID else []
     more = {"allow_auto_topic_creation": False, "include_topic_authorized_operations": True}
-    named = ask(subject, version, topics, **more).topics
-    assert [(t.error_code, t.topic_authorized_operations) for t in named] == [
+    topic_results = ask(subject, version, topics, **more).topics
+    assert [(t.error_code, t.topic_authorized_operations) for t in topic_results] == [
         (3, ANY_TOPIC_OPERATION),
         (17, ANY_TOPIC_OPERATION),
     ]
@@ -118,9 +118,9 @@ def test_metadata_returns_authorised_operations_for_missing_topics_and_illegal_n
 def test_metadata_returns_all_topics_for_a_null_list_and_no_topic_for_an_empty_list(subject: Subject) -> None:
     topic = new_topic(subject)
     for version in (0, 1, 4, 12):
-        everything = ask(subject, version, [] if version == 0 else None)
-        assert topic.name in [result.name for result in everything.topics]
-        assert len(everything.brokers) == len(subject.bootstrap)
+        response = ask(subject, version, [] if version == 0 else None)
+        assert topic.name in [result.name for result in response.topics]
+        assert len(response.brokers) == len(subject.bootstrap)
     for version in (1, 4, 12):
         assert ask(subject, version, []).topics == []
 
@@ -129,9 +129,9 @@ def test_metadata_returns_all_topics_for_a_null_list_and_no_topic_for_an_empty_l
 def test_metadata_before_version_12_rejects_topics_with_a_null_name_or_a_topic_id(subject: Subject) -> None:
     topic = new_topic(subject)
     topic_id = topic.topic_id
-    odd = [MetadataRequestTopic(name=None, topic_id=bytes(16)), *by_name(topic.name)]
+    topics = [MetadataRequestTopic(name=None, topic_id=bytes(16)), *by_name(topic.name)]
     for version in (10, 11, 12):
-        result = ask(subject, version, odd).topics
+        result = ask(subject, version, topics).topics
         assert {t.error_code for t in result} == {42 if version < 12 else -1}, version
     with_id = [MetadataRequestTopic(name=topic.name, topic_id=topic_id), *by_name(topic.name)]
     for version in (10, 11):
@@ -160,10 +160,10 @@ def test_metadata_returns_each_topic_id_once_and_ignores_entries_without_topic_i
 @pytest.mark.releases(first="4.0")
 def test_metadata_v13_of_a_topic_without_name_and_id_has_a_top_level_error(subject: Subject) -> None:
     topic = new_topic(subject)
-    fine = ask(subject, 13, by_name(topic.name, subject.new_name("missing")))
-    assert (fine.error_code, sorted(t.error_code for t in fine.topics)) == (0, [0, 3])
-    odd = ask(subject, 13, [MetadataRequestTopic(name=None), *by_name(topic.name)])
-    assert (odd.error_code, {t.error_code for t in odd.topics}) == (-1, {-1})
+    response = ask(subject, 13, by_name(topic.name, subject.new_name("missing")))
+    assert (response.error_code, sorted(t.error_code for t in response.topics)) == (0, [0, 3])
+    failed_response = ask(subject, 13, [MetadataRequestTopic(name=None), *by_name(topic.name)])
+    assert (failed_response.error_code, {t.error_code for t in failed_response.topics}) == (-1, {-1})
 
 
 @pytest.mark.needs("auto.create.topics.enable")
@@ -182,10 +182,10 @@ def test_metadata_returns_an_error_for_missing_topics_and_for_illegal_names(subj
 @pytest.mark.rule("M-7")
 def test_describe_cluster_returns_the_cluster_id_and_all_brokers_with_their_racks(subject: Subject) -> None:
     connection = subject.connect()
-    known = ask(subject, 12, None)
+    metadata = ask(subject, 12, None)
     for version in (0, 1):
         result = subject.ask(connection, DescribeClusterRequest(), version)
-        assert (result.error_code, result.error_message, result.cluster_id) == (0, None, known.cluster_id)
+        assert (result.error_code, result.error_message, result.cluster_id) == (0, None, metadata.cluster_id)
         assert (
             result.controller_id in range(len(subject.bootstrap))
             and result.cluster_authorized_operations == NOT_REQUESTED

@@ -31,8 +31,8 @@ def test_upgrade_and_downgrade_of_a_group_write_the_same_records_as_in_kafka(sub
     log = GroupLog(group)
     assert group.enter("A") == (2, [])
     topics = [(TOPICS, "", 0)] if group.stores_topics else []
-    first, new = member.member_id, log.new()
-    assert [record[:3] for record in new[:6]] == [
+    first, records = member.member_id, log.new()
+    assert [record[:3] for record in records[:6]] == [
         (CLASSIC_GROUP, "", None),
         (MEMBER, first, 0),
         (GROUP, "", 0),
@@ -41,13 +41,13 @@ def test_upgrade_and_downgrade_of_a_group_write_the_same_records_as_in_kafka(sub
         (CURRENT, first, 0),
     ]
     at = 7 + len(topics)
-    assert [record[:3] for record in new[6 : at + 1]] == [(MEMBER, "A", 0), *topics, (GROUP, "", 0)]
-    assert sorted(record[:3] for record in new[at + 1 : at + 3]) == sorted([(TARGET, first, 0), (TARGET, "A", 0)])
-    assert [record[:3] for record in new[at + 3 :]] == [(ASSIGNMENT_EPOCH, "", 0), (CURRENT, "A", 0)]
-    stored = new[1][3].classic_member_metadata
+    assert [record[:3] for record in records[6 : at + 1]] == [(MEMBER, "A", 0), *topics, (GROUP, "", 0)]
+    assert sorted(record[:3] for record in records[at + 1 : at + 3]) == sorted([(TARGET, first, 0), (TARGET, "A", 0)])
+    assert [record[:3] for record in records[at + 3 :]] == [(ASSIGNMENT_EPOCH, "", 0), (CURRENT, "A", 0)]
+    stored = records[1][3].classic_member_metadata
     assert stored.session_timeout_ms == member.session_ms
     assert [(p.name, p.metadata) for p in stored.supported_protocols] == [("range", embedded(group))]
-    assert (new[5][3].member_epoch, new[5][3].previous_member_epoch, new[5][3].state) == (1, 1, 0)
+    assert (records[5][3].member_epoch, records[5][3].previous_member_epoch, records[5][3].state) == (1, 1, 0)
     assert group.beat("A", -1) == (-1, None)
     kinds = log.kinds()
     by_type = [(record[0], record[2]) for record in kinds]

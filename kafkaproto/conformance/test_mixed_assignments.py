@@ -26,9 +26,9 @@ def test_join_group_gets_unknown_server_error_if_the_assignor_fails_before_4_0(s
     assert member.enter().error_code == 0
     before = group.epochs, group.targets()
     member.protocols = (("range", write_value(ConsumerProtocolSubscription([three]), 1)),)
-    joined = member.join()
+    reply = member.join()
     if group.is_release_4:
-        assert joined.error_code == 0
+        assert reply.error_code == 0
     else:
-        assert (joined.error_code, joined.member_id, joined.generation_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, "", -1)
+        assert (reply.error_code, reply.member_id, reply.generation_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, "", -1)
         assert (group.epochs, group.targets()) == before

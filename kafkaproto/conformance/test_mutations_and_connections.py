@@ -78,8 +78,8 @@ def test_create_topics_from_version_6_rejects_topics_above_the_mutation_quota(su
         names, codes, throttle_ms = created(subject, connection, 6, 5, 5, 5, 5)
         assert codes == [0, 0, 0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
         assert about(subject, throttle_ms, (15 - BURST) * 1000)
-        known = subject.ask_once(MetadataRequest(None), subject.metadata_version).topics
-        assert names[3] not in {topic.name for topic in known}
+        topics = subject.ask_once(MetadataRequest(None), subject.metadata_version).topics
+        assert names[3] not in {topic.name for topic in topics}
         # Muted like any throttled client, and served afterwards.
         subject.ask(connection, ApiVersionsRequest(), 0)
         muted_ms = subject.now_ms() - begun_ms
@@ -139,8 +139,8 @@ def test_mutation_quota_tokens_refill_over_time_separately_for_each_client(subje
     with mutating(subject) as connection:
         _, codes, throttle_ms = created(subject, connection, 7, 12)
         assert codes == [0] and throttle_ms == 0  # the tokens are negative, but the request was not rejected
-        again = subject.connect(0, connection.client_id)
-        _, codes, throttle_ms = created(subject, again, 7, 1)
+        second_connection = subject.connect(0, connection.client_id)
+        _, codes, throttle_ms = created(subject, second_connection, 7, 1)
         assert codes == [ErrorCode.THROTTLING_QUOTA_EXCEEDED] and about(subject, throttle_ms, 1000)
         _, codes, throttle_ms = created(subject, subject.connect(0, "free"), 7, 12)
         assert (codes, throttle_ms) == ([0], 0)
@@ -158,10 +158,10 @@ def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
 
     settings: maps the names of settings, with underscores instead of dots, to values.
     """
-    named = {name.replace("_", "."): value for name, value in settings.items()}
+    texts = {name.replace("_", "."): value for name, value in settings.items()}
 
     def change(operation: int) -> None:
-        configs = [AlterableConfig(name, operation, value) for name, value in named.items()]
+        configs = [AlterableConfig(name, operation, value) for name, value in texts.items()]
         request = IncrementalAlterConfigsRequest([AlterConfigsResource(BROKER, "0", configs)])
         [result] = subject.ask_once(request, 1).responses
         assert result.error_code == 0, result.error_message
@@ -206,8 +206,8 @@ def test_connections_above_the_ip_connection_rate_are_delayed_and_then_closed(su
             assert served(subject, subject.connect(0, address=address))
         for _ in range(2):  # the rejected connection was not counted, so the next one is rejected too
             begun = subject.now_ms()
-            held = subject.connect(0, address=address)
-            assert subject.closed(held, 2000)
+            delayed_connection = subject.connect(0, address=address)
+            assert subject.closed(delayed_connection, 2000)
             assert subject.now_ms() - begun <= 1000 + subject.slack_ms
         assert served(subject, subject.connect(0, address="127.0.0.14"))
         subject.pass_ms(12_000 if not subject.clock_slack_ms else 0)

@@ -54,9 +54,9 @@ def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Su
 @pytest.mark.rule("GC-27")
 def test_group_chooses_a_protocol_offered_once_not_a_protocol_offered_twice(subject: Subject) -> None:
     group = Group(subject)
-    joined = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
-    assert (joined.error_code, joined.protocol_name) == (0, "b")
-    assert [bytes(member.metadata) for member in joined.members] == [b"2"]
+    response = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
+    assert (response.error_code, response.protocol_name) == (0, "b")
+    assert [bytes(member.metadata) for member in response.members] == [b"2"]
     assert join(group, ("a", b"")).error_code == INCONSISTENT
 
 
@@ -121,8 +121,8 @@ def test_not_coordinator_error_of_join_group_has_no_member_id_in_kip_848_brokers
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):
         request = JoinGroupRequest(group.id, 10_000, 10_000, "M", None, "consumer")
-        refused = subject.ask(subject.connect((group.coordinator() + 1) % BROKERS), request, version)
-        assert (refused.error_code, refused.member_id) == (NOT_COORDINATOR, member_id)
+        response = subject.ask(subject.connect((group.coordinator() + 1) % BROKERS), request, version)
+        assert (response.error_code, response.member_id) == (NOT_COORDINATOR, member_id)
 
 
 @pytest.mark.rule("GO-32")
@@ -133,8 +133,8 @@ def test_offset_fetch_v1_at_a_non_coordinator_returns_partition_errors_from_4_0_
     connection = subject.connect((group.coordinator() + 1) % BROKERS)
     request = OffsetFetchRequest(group.id, [OffsetFetchRequestTopic(topic, [0])])
     for version in (2, 7):
-        fetched = subject.ask(connection, request, version)
-        assert (fetched.topics, fetched.error_code) == ([], NOT_COORDINATOR)
+        response = subject.ask(connection, request, version)
+        assert (response.topics, response.error_code) == ([], NOT_COORDINATOR)
     errors = [p.error_code for t in subject.ask(connection, request, 1).topics for p in t.partitions]
     assert errors == ([NOT_COORDINATOR] if has_new_coordinator(subject) else [])
 

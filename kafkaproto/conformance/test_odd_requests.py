@@ -40,8 +40,8 @@ def test_invalid_isolation_level_gives_an_error_for_every_list_offsets_partition
 def test_produce_that_names_a_partition_twice_appends_only_the_last_batch(subject: Subject, version: int) -> None:
     topic = new_topic(subject, 2)
     first, last = (PartitionProduceData(0, batch(value)) for value in (b"first", b"last!"))
-    for named in ([[first, last]], [[first], [last]]):
-        request = ProduceRequest(None, 1, 1000, [TopicProduceData(topic.name, partition_data=parts) for parts in named])
+    for lists in ([[first, last]], [[first], [last]]):
+        request = ProduceRequest(None, 1, 1000, [TopicProduceData(topic.name, partition_data=parts) for parts in lists])
         response = subject.ask(topic.connect(), request, version)
         assert [p.error_code for t in response.responses for p in t.partition_responses] == [0]
     stored = bytes(read(topic, 0).records)

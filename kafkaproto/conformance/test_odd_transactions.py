@@ -88,7 +88,7 @@ def test_one_add_partitions_to_txn_can_add_and_verify_partitions_of_two_producer
     response = adding.ask(AddPartitionsToTxnRequest(requested if adds_first else requested[::-1]), version)
     assert response.error_code == 0
     errors = {
-        result.transactional_id: {(name, *p) for name, listed in _listed(result.topic_results) for p in listed}
+        result.transactional_id: {(name, *p) for name, partitions in _listed(result.topic_results) for p in partitions}
         for result in response.results_by_transaction
     }
     assert errors == {
@@ -106,8 +106,8 @@ def test_write_txn_markers_returns_a_single_result_for_all_markers_of_a_producer
 
     def ask(*indexes: list[int]) -> list[tuple[int, list[tuple[int, int]]]]:
         markers = [
-            WritableTxnMarker(producer.producer_id, 0, False, [WritableTxnMarkerTopic(topic.name, listed)], 0)
-            for listed in indexes
+            WritableTxnMarker(producer.producer_id, 0, False, [WritableTxnMarkerTopic(topic.name, repeats)], 0)
+            for repeats in indexes
         ]
         response = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
         return [
@@ -155,8 +155,8 @@ def test_marker_of_an_unknown_producer_is_rejected_if_its_epoch_is_below_minus_1
     for producer_id, epoch in ((-1, 0), (number, -1), (-2, -1)):
         assert write_markers(topic, producer_id, epoch) == [UNKNOWN]
     assert read(topic, 0).high_watermark == 0
-    named = [WritableTxnMarkerTopic(topic.name, [0])]
-    markers = [WritableTxnMarker(number, epoch, False, named, 0) for epoch in (0, -1)]
+    topics = [WritableTxnMarkerTopic(topic.name, [0])]
+    markers = [WritableTxnMarker(number, epoch, False, topics, 0) for epoch in (0, -1)]
     response = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
     assert [p.error_code for m in response.markers for t in m.topics for p in t.partitions] == [UNKNOWN]
     assert read(topic, 0).high_watermark == 1

@@ -45,17 +45,17 @@ def test_offset_fetch_of_an_unknown_group_returns_no_offsets_and_no_error(subjec
     """A request that names partitions gets offset -1 for each of them; a request for all partitions gets an empty list (scenario SN-21)."""
     topic = new_topic(subject).name
     group = Group(subject)
-    nothing = [(topic, 0, -1, -1, "", 0)]
-    everything = group.fetch(None)
-    assert (everything.group_id, everything.error_code, everything.topics) == (group.id, 0, [])
+    no_offset = [(topic, 0, -1, -1, "", 0)]
+    all_offsets = group.fetch(None)
+    assert (all_offsets.group_id, all_offsets.error_code, all_offsets.topics) == (group.id, 0, [])
     stable = group.fetch({topic: [0]}, require_stable=True)
-    assert (stable.error_code, flat(stable)) == (0, nothing)
+    assert (stable.error_code, flat(stable)) == (0, no_offset)
     for version in (1, 2, 5, 7):
-        old = group.ask(OffsetFetchRequest(group.id, [OffsetFetchRequestTopic(topic, [0])]), version)
-        assert (old.error_code, flat(old)) == (0, nothing), version
+        response = group.ask(OffsetFetchRequest(group.id, [OffsetFetchRequestTopic(topic, [0])]), version)
+        assert (response.error_code, flat(response)) == (0, no_offset), version
         if version >= 2:
-            old = group.ask(OffsetFetchRequest(group.id, None), version)
-            assert (old.error_code, old.topics) == (0, []), version
+            response = group.ask(OffsetFetchRequest(group.id, None), version)
+            assert (response.error_code, response.topics) == (0, []), version
     group.id = ""
     empty = group.fetch(None)
     assert (empty.error_code, empty.topics) == (0, [])
@@ -84,15 +84,15 @@ def test_offset_commit_rejects_invalid_partitions_and_commits_all_other_offsets(
 
 @pytest.mark.rule("GO-15", "GC-60")
 def test_offset_commit_and_delete_responses_list_unknown_partitions_first(subject: Subject) -> None:
-    known, other = new_topic(subject, partitions=2).name, new_topic(subject).name
+    first_topic, other = new_topic(subject, partitions=2).name, new_topic(subject).name
     group = Group(subject)
     offset = (5, "")
-    errors = commit(group, {other: {0: offset}, known: {0: offset, 99: offset, 1: offset}, "nope": {0: offset}})
-    assert errors == {(known, 99): 3, (known, 0): 0, (known, 1): 0, ("nope", 0): 3, (other, 0): 0}
-    assert [topic for topic, _ in errors] == [known, known, known, "nope", other]
-    assert next(iter(errors)) == (known, 99)  # Kafka orders the others by their hashes
-    error, deleted = group.delete_offsets({known: [1, 99], "nope": [0]})
-    assert (error, list(deleted.items())) == (0, [((known, 99), 3), ((known, 1), 0), (("nope", 0), 3)])
+    errors = commit(group, {other: {0: offset}, first_topic: {0: offset, 99: offset, 1: offset}, "nope": {0: offset}})
+    assert errors == {(first_topic, 99): 3, (first_topic, 0): 0, (first_topic, 1): 0, ("nope", 0): 3, (other, 0): 0}
+    assert [topic for topic, _ in errors] == [first_topic, first_topic, first_topic, "nope", other]
+    assert next(iter(errors)) == (first_topic, 99)  # Kafka orders the others by their hashes
+    error, deleted = group.delete_offsets({first_topic: [1, 99], "nope": [0]})
+    assert (error, list(deleted.items())) == (0, [((first_topic, 99), 3), ((first_topic, 1), 0), (("nope", 0), 3)])
 
 
 @pytest.mark.rule("GO-15")
@@ -153,8 +153,8 @@ def test_offset_commit_of_a_member_needs_the_current_generation(subject: Subject
     assert commit(unknown, offsets, 8, **member) == {place: 22}
     assert unknown.describe().group_state == "Dead"
     assert commit(unknown, offsets) == {place: 0}
-    described = unknown.describe()
-    assert (described.group_state, described.protocol_type, described.members) == ("Empty", "", [])
+    description = unknown.describe()
+    assert (description.group_state, description.protocol_type, description.members) == ("Empty", "", [])
     assert unknown.committed() == {place: 5}
 
 
@@ -189,19 +189,19 @@ def test_offset_fetch_returns_the_offsets_of_several_groups_in_one_response(subj
     The groups have the order of the request.
     """
     t1 = new_topic(subject, partitions=2).name
-    group, nope = Group(subject, 0), Group(subject, 0)
+    group, unknown_group = Group(subject, 0), Group(subject, 0)
     client = group.client()
     make_stable(client)
     assert client.commit({t1: {0: (5, "x")}}) == {(t1, 0): 0}
-    both = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(g.id, topics=None) for g in (group, nope)])
-    known, unknown = group.ask(both, 8).groups
-    assert (known.group_id, known.error_code, flat(known)) == (group.id, 0, [(t1, 0, 5, -1, "x", 0)])
-    assert (unknown.group_id, unknown.error_code, unknown.topics) == (nope.id, 0, [])
+    both = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(g.id, topics=None) for g in (group, unknown_group)])
+    existing, unknown = group.ask(both, 8).groups
+    assert (existing.group_id, existing.error_code, flat(existing)) == (group.id, 0, [(t1, 0, 5, -1, "x", 0)])
+    assert (unknown.group_id, unknown.error_code, unknown.topics) == (unknown_group.id, 0, [])
     both.groups.reverse()
-    assert [g.group_id for g in group.ask(both, 8).groups] == [nope.id, group.id]
-    named = group.fetch({t1: [0, 1], "zzz": [0]})
-    assert named.error_code == 0
-    assert flat(named) == [(t1, 0, 5, -1, "x", 0), (t1, 1, -1, -1, "", 0), ("zzz", 0, -1, -1, "", 0)]
+    assert [g.group_id for g in group.ask(both, 8).groups] == [unknown_group.id, group.id]
+    offsets = group.fetch({t1: [0, 1], "zzz": [0]})
+    assert offsets.error_code == 0
+    assert flat(offsets) == [(t1, 0, 5, -1, "x", 0), (t1, 1, -1, -1, "", 0), ("zzz", 0, -1, -1, "", 0)]
 
 
 @pytest.mark.rule("GO-31", "GO-32")
@@ -286,9 +286,9 @@ def test_offset_commit_and_deletion_write_records_to_the_offsets_topic(subject: 
     end = _end(group)
     assert commit(group, {topic.name: {0: (5, "m")}}) == {(topic.name, 0): 0}
     assert group.delete_offsets({topic.name: [0]}) == (0, {(topic.name, 0): 0})
-    fetched = read(group.offsets, end)
-    assert fetched.error_code == 0
-    committed, deleted = (next(iter(records(each.view))) for each in batches(bytes(fetched.records)))
+    response = read(group.offsets, end)
+    assert response.error_code == 0
+    committed, deleted = (next(iter(records(each.view))) for each in batches(bytes(response.records)))
     group_id, name = group.id.encode(), topic.name.encode()
     key = b"\0\1" + len(group_id).to_bytes(2, "big") + group_id + len(name).to_bytes(2, "big") + name + bytes(4)
     assert (committed.key, deleted.key, deleted.value) == (key, key, None)

@@ -54,8 +54,8 @@ def test_offsets_committed_in_a_transaction_are_pending_until_the_commit(subject
     assert group.committed({topic.name: [0]}) == {(topic.name, 0): -1}
     assert group.state() == ("Empty", 0)
     assert group.fetch(None, require_stable=True).topics == []
-    [listed] = [entry for entry in group.ask(ListGroupsRequest(), 4).groups if entry.group_id == group.id]
-    assert (listed.protocol_type, listed.group_state) == ("", "Empty")
+    [group_entry] = [entry for entry in group.ask(ListGroupsRequest(), 4).groups if entry.group_id == group.id]
+    assert (group_entry.protocol_type, group_entry.group_state) == ("", "Empty")
     producer.finish(commit=True)
     assert stable_offsets(group, topic) == {0: (0, 7), 1: (0, -1)}
     assert group.committed() == {(topic.name, 0): 7}
@@ -64,8 +64,8 @@ def test_offsets_committed_in_a_transaction_are_pending_until_the_commit(subject
 def stable_offsets(group: Group, topic: Topic) -> dict[int, tuple[int, int]]:
     """Fetch the stable offsets of partitions 0 and 1 (OffsetFetch with `require_stable`). Returns a dict of partitions to (error, offset)."""
     request = group.fetch_request({topic.name: [0, 1]}, require_stable=True)
-    [fetched] = group.ask(request, 8).groups
-    return {p.partition_index: (p.error_code, p.committed_offset) for t in fetched.topics for p in t.partitions}
+    [offsets] = group.ask(request, 8).groups
+    return {p.partition_index: (p.error_code, p.committed_offset) for t in offsets.topics for p in t.partitions}
 
 
 @pytest.mark.rule("TX-43", "TX-54")

@@ -96,8 +96,8 @@ def test_reassignment_moves_the_records_of_a_partition_and_then_its_leader(subje
     assert leader in (1, 2) and topic.leader_epoch > before
     [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 11))
     assert data.high_watermark == 10 and data.records
-    left = subject.ask(subject.connect(0), fetch((topic.name, 0, 0)), 11)
-    assert errors(left) == [6]
+    response = subject.ask(subject.connect(0), fetch((topic.name, 0, 0)), 11)
+    assert errors(response) == [6]
 
 
 def test_reassignment_to_a_stopped_broker_is_listed_until_it_is_cancelled(subject: Subject) -> None:

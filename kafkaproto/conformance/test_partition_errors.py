@@ -50,8 +50,8 @@ def enlarged(subject: Subject, topic: str, count: int, assignment: Sequence[Sequ
     count: the new number of partitions. assignment: the broker ids of each added partition; None lets the broker choose. The message is None if there
     is no error.
     """
-    given = None if assignment is None else [CreatePartitionsAssignment(list(replicas)) for replicas in assignment]
-    request = CreatePartitionsRequest([CreatePartitionsTopic(topic, count, given)], 5_000, True)
+    entries = None if assignment is None else [CreatePartitionsAssignment(list(replicas)) for replicas in assignment]
+    request = CreatePartitionsRequest([CreatePartitionsTopic(topic, count, entries)], 5_000, True)
     [result] = subject.ask_once(request, 3).results
     return result.error_code, result.error_message
 

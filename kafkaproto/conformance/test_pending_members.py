@@ -71,10 +71,10 @@ def test_only_the_kip_848_coordinator_describes_old_assignments_during_a_rebalan
     When both members have joined, a second rebalance starts before any SyncGroup. In the second rebalance, DescribeGroups has no assignment of any
     member, with the coordinator in Java or in Scala.
     """
-    kept = b"a0" if has_new_coordinator(subject) else b""
+    assignment = b"a0" if has_new_coordinator(subject) else b""
     assert described_in_rebalances(subject) == [
-        ("PreparingRebalance", [(b"", kept), (b"", b"")]),
-        ("CompletingRebalance", [(b"", kept), (b"", b"")]),
+        ("PreparingRebalance", [(b"", assignment), (b"", b"")]),
+        ("CompletingRebalance", [(b"", assignment), (b"", b"")]),
         ("PreparingRebalance", [(b"", b""), (b"", b"")]),
     ]
 
@@ -89,18 +89,18 @@ def test_offset_delete_that_names_no_existing_partition_keeps_an_empty_group(
     The only client of the first group has got a member id, but has not joined with it yet. The only member of the second group has left.
     partitions: the partitions of an existing topic in the request; None for a request without topics.
     """
-    topic, pending, left = new_topic(subject).name, Group(subject), Group(subject)
-    named: Mapping[str, Iterable[int]] = {} if partitions is None else {topic: partitions}
-    client, gone = pending.client(), left.client()
+    topic, pending, emptied = new_topic(subject).name, Group(subject), Group(subject)
+    partitions_by_topic: Mapping[str, Iterable[int]] = {} if partitions is None else {topic: partitions}
+    client, leaving_client = pending.client(), emptied.client()
     assert client.join().error_code == PENDING
-    make_stable(gone)
-    left.leave((gone.member_id, None))
-    for group in (pending, left):
-        assert group.delete_offsets(named) == (0, {(topic, index): 3 for index in partitions or ()})
+    make_stable(leaving_client)
+    emptied.leave((leaving_client.member_id, None))
+    for group in (pending, emptied):
+        assert group.delete_offsets(partitions_by_topic) == (0, {(topic, index): 3 for index in partitions or ()})
         assert group.state() == ("Empty", 0)
-        assert group.id in [listed.group_id for listed in group.ask(ListGroupsRequest(), 4).groups]
+        assert group.id in [entry.group_id for entry in group.ask(ListGroupsRequest(), 4).groups]
     assert client.join().generation_id == 1
-    [result] = left.ask(DeleteGroupsRequest([left.id]), 2).results
+    [result] = emptied.ask(DeleteGroupsRequest([emptied.id]), 2).results
     assert result.error_code == 0
 
 
@@ -124,9 +124,9 @@ def test_pending_member_id_cannot_join_with_a_group_instance_id(
     client = group.client(version=version)
     assert client.join().error_code == PENDING
     client.instance = "i1"
-    refused = client.join()
-    assert (refused.error_code, refused.member_id, refused.generation_id) == (UNKNOWN_SERVER_ERROR, "", -1)
-    assert (refused.protocol_name, refused.leader, refused.members) == (name, "", [])
+    response = client.join()
+    assert (response.error_code, response.member_id, response.generation_id) == (UNKNOWN_SERVER_ERROR, "", -1)
+    assert (response.protocol_name, response.leader, response.members) == (name, "", [])
     assert group.state() == ("Empty", 0)
     client.instance = None
     assert client.join().generation_id == 1

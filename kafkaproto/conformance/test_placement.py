@@ -33,12 +33,12 @@ def has_partitions(topic: Topic, count: int) -> bool:
 
 
 def test_stopped_broker_is_assigned_replicas_if_too_few_brokers_are_running(subject: Subject) -> None:
-    name, old = subject.new_name(), new_topic(subject, replication=3)
+    name, existing_topic = subject.new_name(), new_topic(subject, replication=3)
     stop(subject, 2)
     assert requested(subject, CreatableTopic(name, MANY, 3)) == 0
     assert requested(subject, CreatableTopic(subject.new_name(), 1, 4)) == 38
-    assert created(subject, CreatePartitionsTopic(old.name, 4, None)) == [(old.name, 0)]
-    for topic, count in ((Topic(subject, name), MANY), (old, 4)):
+    assert created(subject, CreatePartitionsTopic(existing_topic.name, 4, None)) == [(existing_topic.name, 0)]
+    for topic, count in ((Topic(subject, name), MANY), (existing_topic, 4)):
         wait_until(subject, partial(has_partitions, topic, count), f"topic {topic.name} has {count} partitions")
         for partition in topic.metadata().partitions:
             assert sorted(partition.replica_nodes) == [0, 1, 2]

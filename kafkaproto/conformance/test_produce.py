@@ -125,29 +125,29 @@ def test_produce_response_contains_the_leader_of_moved_partitions_from_v10_on(su
         assert {summary(p)[1:] for p in result.values() if p.error_code} == {(-1, -1, -1)}
         leaders = [result[key].current_leader for key in ((topic.name, 0), (topic.name, 1), (followed.name, 0))]
         current_leaders = [(leader.leader_id, leader.leader_epoch) for leader in leaders]
-        where = [(node.node_id, node.host, node.port) for node in response.node_endpoints]
+        endpoints = [(node.node_id, node.host, node.port) for node in response.node_endpoints]
         if version >= 10:
-            assert (current_leaders, where) == ([(-1, -1), (1, 0), (1, 0)], [(1, *subject.bootstrap[1])])
+            assert (current_leaders, endpoints) == ([(-1, -1), (1, 0), (1, 0)], [(1, *subject.bootstrap[1])])
         else:
-            assert (current_leaders, where) == ([(-1, -1)] * 3, [])
+            assert (current_leaders, endpoints) == ([(-1, -1)] * 3, [])
 
 
 @pytest.mark.rule("P-4", "X-2")
 def test_produce_accepts_exactly_one_batch_of_magic_2_per_partition(subject: Subject) -> None:
     topic = new_topic(subject)
-    good = batch(b"v")
+    valid = batch(b"v")
     zstd = batch(b"v", compression=Compression.ZSTD)
     too_small = "Record size 13 is less than the minimum record overhead (14)"
     for version, data, error, text in [
         (LATEST, b"", 87, None),
-        (LATEST, good[:40], 87, None),
-        (3, good + good, 87, None),
-        (LATEST, good + good, 87, None),
-        (LATEST, good[:16] + b"\x01" + good[17:], 87, None),
-        (LATEST, good[:16] + b"\x03" + good[17:], 2, "Invalid magic found in record: 3"),
-        (LATEST, good[:16] + b"\xff" + good[17:], 2, "Invalid magic found in record: -1"),
-        (LATEST, good[:8] + (13).to_bytes(4, "big") + good[12:], 2, too_small),
-        (7, good[:8] + (13).to_bytes(4, "big") + good[12:], 2, too_small),
+        (LATEST, valid[:40], 87, None),
+        (3, valid + valid, 87, None),
+        (LATEST, valid + valid, 87, None),
+        (LATEST, valid[:16] + b"\x01" + valid[17:], 87, None),
+        (LATEST, valid[:16] + b"\x03" + valid[17:], 2, "Invalid magic found in record: 3"),
+        (LATEST, valid[:16] + b"\xff" + valid[17:], 2, "Invalid magic found in record: -1"),
+        (LATEST, valid[:8] + (13).to_bytes(4, "big") + valid[12:], 2, too_small),
+        (7, valid[:8] + (13).to_bytes(4, "big") + valid[12:], 2, too_small),
         (6, zstd, 76, None),
         (3, zstd, 76, None),
     ]:
@@ -156,8 +156,8 @@ def test_produce_accepts_exactly_one_batch_of_magic_2_per_partition(subject: Sub
         assert partition_response.error_message == (text if version >= 8 else None)
     assert end(topic) == 0
     assert summary(write(topic, zstd, 7))[:2] == (0, 0)
-    assert summary(write(topic, good + good[:30]))[:2] == (0, 1)  # an incomplete batch at the end is ignored
-    assert len(read(topic, 1).records) == len(good)
+    assert summary(write(topic, valid + valid[:30]))[:2] == (0, 1)  # an incomplete batch at the end is ignored
+    assert len(read(topic, 1).records) == len(valid)
 
 
 @pytest.mark.needs(offsets_topic=True)
@@ -235,8 +235,8 @@ def test_produce_with_invalid_records_returns_their_indexes_and_stores_no_record
     """
     now = int(write(new_topic(subject, message_timestamp_type="LogAppendTime"), batch(b"v")).log_append_time_ms)
     late = new_topic(subject, message_timestamp_before_max_ms="1000", message_timestamp_after_max_ms="1000")
-    old = [now - 5 * HOUR_MS] * 3
-    for timestamps, indices in ((old, [0, 1, 2]), ([now, now + 5 * HOUR_MS, now], [1])):
+    old_timestamps = [now - 5 * HOUR_MS] * 3
+    for timestamps, indices in ((old_timestamps, [0, 1, 2]), ([now, now + 5 * HOUR_MS, now], [1])):
         new_batch = build_batch([NewRecord(b"v", None, t) for t in timestamps], compression=Compression.GZIP)
         for version in (8, LATEST):
             partition_response = write(late, new_batch, version)

@@ -61,7 +61,7 @@ def test_describe_client_quotas_returns_only_the_entities_that_match_the_filter(
         {CLIENT: c3},
     ]
     ips: list[Entity] = [{IP: "1.2.3.4"}, {IP: "5.6.7.8"}]
-    mine = [frozenset(entity.items()) for entity in (*entities, *ips)]
+    own_entities = [frozenset(entity.items()) for entity in (*entities, *ips)]
     changes = [(entity, {FETCH: 123_456.0}) for entity in entities] + [
         (ip, {"connection_creation_rate": 77.0}) for ip in ips
     ]
@@ -69,7 +69,7 @@ def test_describe_client_quotas_returns_only_the_entities_that_match_the_filter(
     def count(*components: tuple[str, int, str | None], strict: bool = False) -> int:
         error, result = described(subject, *components, strict=strict)
         assert error == 0 and result is not None
-        return sum(frozenset(entity.items()) in mine for entity in result)
+        return sum(frozenset(entity.items()) in own_entities for entity in result)
 
     with limited(subject, *changes):
         assert count((USER, EXACT, u1)) == 4
@@ -147,14 +147,14 @@ def test_describe_client_quotas_rejects_contradictory_filters(
 def test_invalid_quota_alteration_is_rejected_and_other_entities_are_altered(
     subject: Subject, entity: Entity, values: dict[str, float | None]
 ) -> None:
-    good: Entity = {CLIENT: subject.new_name("good")}
-    results = alter_quotas(subject, (entity, values), (good, {PRODUCE: 5000.0}))
+    valid_entity: Entity = {CLIENT: subject.new_name("good")}
+    results = alter_quotas(subject, (entity, values), (valid_entity, {PRODUCE: 5000.0}))
     by_entity = {tuple((e.entity_type, e.entity_name) for e in a.entity): a for a in results}
     assert by_entity[tuple(entity.items())].error_code == ErrorCode.INVALID_REQUEST
-    assert by_entity[tuple(good.items())].error_code == 0
+    assert by_entity[tuple(valid_entity.items())].error_code == 0
     subject.pass_ms(UNTIL_KNOWN_MS)
-    assert described(subject, (CLIENT, EXACT, good[CLIENT])) == (0, [good])
-    alter_quotas(subject, (good, {PRODUCE: None}))
+    assert described(subject, (CLIENT, EXACT, valid_entity[CLIENT])) == (0, [valid_entity])
+    alter_quotas(subject, (valid_entity, {PRODUCE: None}))
 
 
 @pytest.mark.rule("Q-20")

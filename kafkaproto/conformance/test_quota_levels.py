@@ -61,11 +61,11 @@ def test_client_is_throttled_by_the_most_specific_of_eight_user_and_client_quota
     try:
         for count, (level, bound) in enumerate(LEVELS):
             names = arguments if "given" in level.values() else [None]
-            new: list[tuple[Entity, dict[str, float | None]]] = [
+            new_changes: list[tuple[Entity, dict[str, float | None]]] = [
                 ({k: name if v == "given" else v for k, v in level.items()}, {PRODUCE: bound}) for name in names
             ]
-            changes += new
-            assert [result.error_code for result in alter_quotas(subject, *new)] == [0] * len(new)
+            changes += new_changes
+            assert [result.error_code for result in alter_quotas(subject, *new_changes)] == [0] * len(new_changes)
             subject.pass_ms(UNTIL_KNOWN_MS)
             for name, expected in zip((arguments[count], subject.new_name("other")), winners[count], strict=True):
                 # Every client has its own sensor, except where the user's quota applies; that sensor must expire first.

@@ -184,10 +184,10 @@ def test_failed_and_acks_0_produces_are_charged_to_the_byte_quota(subject: Subje
     """A Produce request to an unknown partition and a Produce request with acks=0 are both charged."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
-        wrong = produce(payer.topic.name, batch_of_bytes(11_000), partition=77)
-        size = len(payer.connection.frame(wrong, VERSION)) - LENGTH_BYTES
+        request = produce(payer.topic.name, batch_of_bytes(11_000), partition=77)
+        size = len(payer.connection.frame(request, VERSION)) - LENGTH_BYTES
         payer.connection.sent.clear()
-        response = subject.ask(payer.connection, wrong, VERSION)
+        response = subject.ask(payer.connection, request, VERSION)
         assert response.responses[0].partition_responses[0].error_code == 3
         assert abs(response.throttle_time_ms - (size - 10_000)) <= subject.jitter_ms
         payer.again()

@@ -59,20 +59,20 @@ def test_describe_cluster_returns_a_stopped_broker_only_with_include_fenced_brok
         brokers = subject.ask_once(request, 2).brokers
         return sorted((b.broker_id, b.host, b.port, b.rack, b.is_fenced) for b in brokers)
 
-    everyone = [(i, *subject.bootstrap[i], f"r{i}", False) for i in range(3)]
-    assert described(with_fenced=True) == described(with_fenced=False) == everyone
+    all_three = [(i, *subject.bootstrap[i], f"r{i}", False) for i in range(3)]
+    assert described(with_fenced=True) == described(with_fenced=False) == all_three
     subject.stop_broker(2)
     wait_until(subject, lambda: running(subject) == 2, "DescribeCluster returns only the two running brokers")
-    assert described(with_fenced=False) == everyone[:2]
-    assert described(with_fenced=True) == [*everyone[:2], (*everyone[2][:4], True)]
+    assert described(with_fenced=False) == all_three[:2]
+    assert described(with_fenced=True) == [*all_three[:2], (*all_three[2][:4], True)]
     assert unregistered(subject, 2) == (0, "")
     wait_until(
         subject,
-        lambda: described(with_fenced=True) == everyone[:2],
+        lambda: described(with_fenced=True) == all_three[:2],
         "DescribeCluster returns only the two registered brokers",
     )
     subject.start_broker(2)
-    wait_until(subject, lambda: described(with_fenced=False) == everyone, "DescribeCluster returns all three brokers")
+    wait_until(subject, lambda: described(with_fenced=False) == all_three, "DescribeCluster returns all three brokers")
 
 
 @pytest.mark.rule("AD-27", "SN-71")

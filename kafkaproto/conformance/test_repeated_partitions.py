@@ -21,8 +21,8 @@ ELSEWHERE = "/no/such/directory"
 
 def moved(subject: Subject, *dirs: tuple[str, list[tuple[str, list[int]]]]) -> dict[str, list[tuple[int, int]]]:
     """Send AlterReplicaLogDirs, and return {topic: [(partition, error code)]}. dirs: (path, [(topic, partitions)])."""
-    listed = [AlterReplicaLogDir(path, [AlterReplicaLogDirTopic(*topic) for topic in topics]) for path, topics in dirs]
-    results = subject.ask_once(AlterReplicaLogDirsRequest(listed), 2).results
+    entries = [AlterReplicaLogDir(path, [AlterReplicaLogDirTopic(*topic) for topic in topics]) for path, topics in dirs]
+    results = subject.ask_once(AlterReplicaLogDirsRequest(entries), 2).results
     return {r.topic_name: sorted((p.partition_index, p.error_code) for p in r.partitions) for r in results}
 
 

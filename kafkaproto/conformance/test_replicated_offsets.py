@@ -43,8 +43,8 @@ def test_groups_have_no_coordinator_while_too_few_brokers_are_registered(subject
         return subject.ask_once(request, subject.version(ApiKey.FIND_COORDINATOR, 3))
 
     for _ in range(3):
-        refused = coordinator()
-        assert (refused.error_code, refused.node_id, refused.host, refused.port) == (NOT_AVAILABLE, -1, "", -1)
+        response = coordinator()
+        assert (response.error_code, response.node_id, response.host, response.port) == (NOT_AVAILABLE, -1, "", -1)
         subject.pass_ms(200)
     assert topic.metadata().error_code == UNKNOWN_TOPIC
     other = CreateTopicsRequest([CreatableTopic(subject.new_name(), 1, 3)], 10_000)

@@ -77,15 +77,15 @@ def limited(subject: Subject, key: str, rate: int, broker_id: int | None = 0) ->
 
     key: the name of the setting, such as `leader.replication.throttled.rate`. rate: its value in bytes per second.
     """
-    named = key.replace(".", "_")
+    parameter = key.replace(".", "_")
     name, requested, source = ("", 0, 3) if broker_id is None else (str(broker_id), broker_id, 2)
     before = described(subject, BROKER, str(requested), key, requested)
-    assert alter(subject, BROKER, name, requested, **{named: str(rate)}) == 0
+    assert alter(subject, BROKER, name, requested, **{parameter: str(rate)}) == 0
     _wait_for_rate(subject, key, requested, (str(rate), source))
     try:
         yield
     finally:
-        assert alter(subject, BROKER, name, requested, **{named: None}) == 0
+        assert alter(subject, BROKER, name, requested, **{parameter: None}) == 0
         _wait_for_rate(subject, key, requested, before)
 
 
@@ -173,8 +173,8 @@ def test_changed_list_of_throttled_replicas_takes_effect_at_the_next_fetch(subje
         assert got(topic) == 800_000  # the other list of throttled replicas
         dashes = alter(subject, TOPIC, topic.name, leader_replication_throttled_replicas="0-0")
         assert dashes == (40 if subject.semantics == "kafka" else 0)
-        for wrong in ("a", "0", "0:1:2", "0:1,*", "0: 1"):
-            assert alter(subject, TOPIC, topic.name, leader_replication_throttled_replicas=wrong) == 40, wrong
+        for value in ("a", "0", "0:1:2", "0:1,*", "0: 1"):
+            assert alter(subject, TOPIC, topic.name, leader_replication_throttled_replicas=value) == 40, value
 
 
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})

@@ -59,11 +59,11 @@ def log_of(topic: Topic) -> list[Batch]:
     offset, end = offset_of(topic, -2), offset_of(topic, -1)
     while offset < end:
         [(_, data)] = flat(topic.subject.ask(topic.connect(), fetch((topic.name, 0, offset)), 11))
-        new = list(batches(bytes(data.records)))
-        if not new:
+        next_batches = list(batches(bytes(data.records)))
+        if not next_batches:
             break
-        result += new
-        offset = new[-1].header.next_offset
+        result += next_batches
+        offset = next_batches[-1].header.next_offset
     return result
 
 

@@ -87,8 +87,12 @@ def test_scram_credentials_of_a_user_are_added_replaced_and_deleted(subject: Sub
         f"the SCRAM-SHA-256 credential of user {user} is replaced",
     )
     assert alter(subject, [(user, SHA_256)]) == {user: OK}
-    left = (0, "", [(SHA_512, 8192)])
-    wait_until(subject, lambda: described(subject)[user] == left, f"user {user} has only the SCRAM-SHA-512 credential")
+    remaining_credential = (0, "", [(SHA_512, 8192)])
+    wait_until(
+        subject,
+        lambda: described(subject)[user] == remaining_credential,
+        f"user {user} has only the SCRAM-SHA-512 credential",
+    )
     assert alter(subject, []) == {}
 
 

@@ -183,10 +183,10 @@ def test_incremental_fetch_returns_a_partition_as_long_as_it_has_an_error(subjec
 
     Corresponds to Kafka's test `FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12`.
     """
-    foo = new_topic(subject, 2)
+    topic = new_topic(subject, 2)
     later = subject.new_name()
-    session = Session(foo, version)
-    opened = session.step((foo.name, 0, 0), (foo.name, 1, 0), (later, 0, 0))
+    session = Session(topic, version)
+    opened = session.step((topic.name, 0, 0), (topic.name, 1, 0), (later, 0, 0))
     assert errors(opened) == [0, 0, 3]
     for _ in range(2):
         response = session.step()
@@ -197,9 +197,9 @@ def test_incremental_fetch_returns_a_partition_as_long_as_it_has_an_error(subjec
     assert [(name, data.error_code, data.high_watermark) for name, data in flat(healed)] == [(later, 0, 0)]
     assert flat(session.step()) == []
     # out of range is treated like other errors
-    assert errors(session.step((foo.name, 0, 5))) == [1]
+    assert errors(session.step((topic.name, 0, 5))) == [1]
     assert errors(session.step()) == [1]
-    assert errors(session.step((foo.name, 0, 0))) == [0]
+    assert errors(session.step((topic.name, 0, 0))) == [0]
     assert flat(session.step()) == []
 
 
@@ -297,19 +297,19 @@ def test_fetch_session_reports_an_error_for_a_deleted_and_recreated_topic(subjec
     topic = new_topic(subject)
     session = Session(topic, 13)
     session.step((topic.name, 0, 0))
-    gone = DeleteTopicsRequest(topic_names=[topic.name], timeout_ms=5000)
-    assert subject.ask(subject.connect(), gone, 3).responses[0].error_code == 0
+    deletion = DeleteTopicsRequest(topic_names=[topic.name], timeout_ms=5000)
+    assert subject.ask(subject.connect(), deletion, 3).responses[0].error_code == 0
     assert wait_until(
         subject, lambda: errors(session.step()), "the fetch session reports an error for the deleted topic"
     ) == [3]  # the session keeps the topic's name
     with named(subject, topic.name):
-        again = new_topic(subject)
+        recreated_topic = new_topic(subject)
     assert wait_until(
         subject,
         lambda: errors(session.step()) == [103],
         "the fetch session reports INCONSISTENT_TOPIC_ID (103) for the new topic",
     )
     assert errors(Session(topic, 13).ask((topic.name, 0, 0))) == [0]
-    assert again.topic_id != session.ids[topic.name]
+    assert recreated_topic.topic_id != session.ids[topic.name]
     session.ids[topic.name] = bytes(reversed(session.ids[topic.name]))
     assert errors(session.ask((topic.name, 0, 0), session=NONE)) == [100]

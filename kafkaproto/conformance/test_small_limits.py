@@ -75,24 +75,24 @@ def test_full_fetch_session_cache_gives_sessions_to_followers_but_not_to_consume
     topic = new_topic(subject, 2)
     topic.fill(batch(b"v"))
     connection = subject.connect()
-    taken = [open_session(subject, connection, topic) for _ in range(SLOTS)]
-    assert all(taken) and len(set(taken)) == SLOTS
+    session_ids = [open_session(subject, connection, topic) for _ in range(SLOTS)]
+    assert all(session_ids) and len(set(session_ids)) == SLOTS
     assert [open_session(subject, connection, topic, partitions) for partitions in (1, 2)] == [0, 0]
     requested = fetch((topic.name, 0, 0), (topic.name, 1, 0), session=(0, 0), replica_id=1)
     followers = subject.ask(connection, requested, 11).session_id
     assert followers != 0
-    left = [
+    remaining_ids = [
         session_id
-        for session_id in taken
+        for session_id in session_ids
         if subject.ask(connection, fetch(session=(session_id, 1)), 11).error_code == 0
     ]
-    assert len(left) == SLOTS - 1
-    closing = fetch((topic.name, 0, 0), session=(left[0], -1))
+    assert len(remaining_ids) == SLOTS - 1
+    closing = fetch((topic.name, 0, 0), session=(remaining_ids[0], -1))
     assert subject.ask(connection, closing, 11).session_id == 0
-    assert subject.ask(connection, fetch(session=(left[0], 2)), 11).error_code == 70
-    again = [open_session(subject, connection, topic) for _ in range(SLOTS)]
-    assert sum(map(bool, again)) == 1  # the slot of the closed session
-    for session_id in [*left[1:], followers, *filter(None, again)]:
+    assert subject.ask(connection, fetch(session=(remaining_ids[0], 2)), 11).error_code == 70
+    new_session_ids = [open_session(subject, connection, topic) for _ in range(SLOTS)]
+    assert sum(map(bool, new_session_ids)) == 1  # the slot of the closed session
+    for session_id in [*remaining_ids[1:], followers, *filter(None, new_session_ids)]:
         subject.ask(connection, fetch(session=(session_id, -1)), 11)
 
 

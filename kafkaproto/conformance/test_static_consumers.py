@@ -26,11 +26,11 @@ def test_old_instance_id_of_a_member_that_changed_its_instance_id_stays_reserved
     assert group.result(group.heartbeat("A", 1, instance_id="i1")) == (1, None)
     assert group.result(group.heartbeat("A", 1, instance_id="i2")) == (1, None)
     assert group.result(group.heartbeat("A", -1, instance_id="i2")) == (-1, None)
-    gone = UNKNOWN_MEMBER, f"Member A is not a member of group {group.id}."
-    assert refusal(group.join("B", instance_id="i1")) == gone
-    assert refusal(group.join("A", instance_id="i1")) == gone
-    assert refusal(group.heartbeat("C", 5, instance_id="i1")) == gone
-    assert refusal(group.heartbeat("C", -1, instance_id="i1")) == gone
+    not_a_member = UNKNOWN_MEMBER, f"Member A is not a member of group {group.id}."
+    assert refusal(group.join("B", instance_id="i1")) == not_a_member
+    assert refusal(group.join("A", instance_id="i1")) == not_a_member
+    assert refusal(group.heartbeat("C", 5, instance_id="i1")) == not_a_member
+    assert refusal(group.heartbeat("C", -1, instance_id="i1")) == not_a_member
     assert group.enter("B", instance_id="i2") == (3, ALL)
 
 
@@ -50,11 +50,11 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
     assert group.enter("A", first, instance_id="i1", server_assignor=assignor) == (1, ALL)
     assert group.enter("C", first, server_assignor=assignor) == (2, [])
     assert group.beat("A", 1, ALL)[0] == 1
-    kept = group.result(group.heartbeat("A", 1, ALL[:3], instance_id="i1"))
-    assert kept == (2, None)
+    heartbeat_result = group.result(group.heartbeat("A", 1, ALL[:3], instance_id="i1"))
+    assert heartbeat_result == (2, None)
     assert group.result(group.heartbeat("A", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
-    taken = group.enter("B", second, instance_id="i1", server_assignor=assignor)
-    assert taken == (3, {second: ALL})
+    join_result = group.enter("B", second, instance_id="i1", server_assignor=assignor)
+    assert join_result == (3, {second: ALL})
     assert group.targets() == {"B": {second: ALL}, "C": {first: ALL}}
     assert group.epochs == ("Reconciling", 3, 3)
     assert group.beat("C", 2, []) == (3, ALL)

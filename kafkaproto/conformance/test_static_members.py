@@ -18,9 +18,9 @@ def test_restarted_static_group_leader_keeps_its_generation_and_assignment(subje
     group = Group(subject)
     old, new = group.client(instance="i1"), group.client(instance="i1")
     make_stable(old)
-    joined = new.join()
-    assert (joined.error_code, joined.generation_id, joined.members) == (0, 1, [])
-    assert joined.leader == old.member_id != joined.member_id
+    response = new.join()
+    assert (response.error_code, response.generation_id, response.members) == (0, 1, [])
+    assert response.leader == old.member_id != response.member_id
     assert group.state() == ("Stable", 1)
     assert old.heartbeat() == 82
     assert old.heartbeat(group_instance_id=None) == 25
@@ -39,11 +39,13 @@ def test_restarted_static_group_leader_gets_skip_assignment_true_in_join_group_v
     group = Group(subject)
     old, new = (group.client(instance="i1", version=9) for _ in range(2))
     make_stable(old)
-    joined = new.join()
-    assert (joined.error_code, joined.generation_id, joined.skip_assignment) == (0, 1, True)
-    assert joined.leader == joined.member_id != old.member_id
-    assert [(m.member_id, m.group_instance_id, m.metadata) for m in joined.members] == [(joined.member_id, "i1", b"m")]
-    assert (joined.protocol_type, joined.protocol_name) == ("consumer", "range")
+    response = new.join()
+    assert (response.error_code, response.generation_id, response.skip_assignment) == (0, 1, True)
+    assert response.leader == response.member_id != old.member_id
+    assert [(m.member_id, m.group_instance_id, m.metadata) for m in response.members] == [
+        (response.member_id, "i1", b"m")
+    ]
+    assert (response.protocol_type, response.protocol_name) == ("consumer", "range")
     assert new.sync({}, 5).assignment == b"a0"
 
 
@@ -53,9 +55,9 @@ def test_restarted_static_member_that_is_not_group_leader_gets_no_member_list(su
     leader, old = group.client(version=9), group.client(instance="i1", version=9)
     make_stable(leader, old)
     new = group.client(instance="i1", version=9)
-    joined = new.join()
-    assert (joined.error_code, joined.generation_id, joined.leader) == (0, 2, leader.member_id)
-    assert (joined.skip_assignment, joined.members) == (False, [])
+    response = new.join()
+    assert (response.error_code, response.generation_id, response.leader) == (0, 2, leader.member_id)
+    assert (response.skip_assignment, response.members) == (False, [])
     assert new.sync({}, 5).assignment == b"a1"
     assert (leader.heartbeat(), old.heartbeat()) == (0, 82)
 
@@ -67,9 +69,9 @@ def test_restarted_static_member_that_changes_the_protocol_starts_a_rebalance(su
     old = group.client(instance="i1", protocols=both)
     make_stable(old)
     new = group.client(instance="i1", protocols=both[::-1])
-    joined = new.join()
-    assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 2, "roundrobin")
-    assert joined.leader == new.member_id
+    response = new.join()
+    assert (response.error_code, response.generation_id, response.protocol_name) == (0, 2, "roundrobin")
+    assert response.leader == new.member_id
     assert group.state() == ("CompletingRebalance", 1)
 
 

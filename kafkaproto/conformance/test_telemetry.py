@@ -188,8 +188,8 @@ def test_telemetry_subscription_id_is_a_checksum_of_the_returned_metric_names(
 ) -> None:
     names = ["consumer.fetch.", "producer.", "admin.", "consumer.coordinator.", "x", *(f"n{i}." for i in range(9))]
     subscriptions.set("one", metrics=",".join(names[:3]), interval_ms="1000")
-    few = Pushing(subject)
-    assert few.get().requested_metrics == ["producer.", "admin.", "consumer.fetch."]
+    pushing = Pushing(subject)
+    assert pushing.get().requested_metrics == ["producer.", "admin.", "consumer.fetch."]
     subscriptions.set("two", metrics=",".join(names[2:]), interval_ms="1000")
     client = Pushing(subject)
     response = client.get()

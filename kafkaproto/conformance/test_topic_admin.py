@@ -102,8 +102,8 @@ def elected(subject: Subject, kind: int, *partitions: tuple[str, list[int]]) -> 
 def test_elect_leaders_with_an_unknown_election_type_rejects_each_partition(subject: Subject) -> None:
     name = new_topic(subject, 2).name
     requested_topics = (name, [0, 1]), ("no-such-topic", [0])
-    refused = sorted([(name, [(0, 42), (1, 42)]), ("no-such-topic", [(0, 42)])])
-    assert elected(subject, 2, *requested_topics) == (42, refused)
+    results = sorted([(name, [(0, 42), (1, 42)]), ("no-such-topic", [(0, 42)])])
+    assert elected(subject, 2, *requested_topics) == (42, results)
 
 
 @pytest.mark.rule("E-2", "L-4", "F-25")
@@ -114,6 +114,6 @@ def test_leader_epoch_of_minus_2_is_fenced_in_offset_lookups_but_not_in_fetches(
     [topic_result] = subject.ask(topic.connect(), epochs, 4).topics
     assert topic_result.partitions[0].error_code == 74
     offsets = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -2, -1)])])
-    [listed] = subject.ask(topic.connect(), offsets, 7).topics
-    assert listed.partitions[0].error_code == 74
+    [topic_response] = subject.ask(topic.connect(), offsets, 7).topics
+    assert topic_response.partitions[0].error_code == 74
     assert read(topic, 0, 11, epoch=-2).error_code == 0

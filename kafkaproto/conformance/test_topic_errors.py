@@ -60,8 +60,8 @@ def deleted(subject: Subject, *states: DeleteTopicState) -> list[tuple[str | Non
 
 def enlarged(subject: Subject, *topics: tuple[str, int]) -> dict[str, Result]:
     """Validate CreatePartitions for (topic, new number of partitions), and return {name of the topic: (error code, message)}."""
-    listed = [CreatePartitionsTopic(name, count, None) for name, count in topics]
-    results = subject.ask_once(CreatePartitionsRequest(listed, 10_000, True), 3).results
+    requests = [CreatePartitionsTopic(name, count, None) for name, count in topics]
+    results = subject.ask_once(CreatePartitionsRequest(requests, 10_000, True), 3).results
     return {r.name: (r.error_code, r.error_message) for r in results}
 
 
@@ -70,11 +70,11 @@ def test_delete_topics_rejects_a_topic_listed_once_by_name_and_once_by_topic_id(
     topic = new_topic(subject)
     by_name, by_id = DeleteTopicState(topic.name), DeleteTopicState(None, topic.topic_id)
     message = "The provided topic name maps to an ID that was already supplied."
-    rejected = (topic.name, topic.topic_id, INVALID_REQUEST, message)
-    assert deleted(subject, by_name, by_id) == deleted(subject, by_id, by_name) == [rejected]
+    invalid_id = (topic.name, topic.topic_id, INVALID_REQUEST, message)
+    assert deleted(subject, by_name, by_id) == deleted(subject, by_id, by_name) == [invalid_id]
     repeated_id = (None, topic.topic_id, INVALID_REQUEST, "Duplicate topic id.")
     assert deleted(subject, by_id, by_id) == [repeated_id]
-    assert deleted(subject, by_id, by_name, by_id) == sorted([rejected, repeated_id], key=repr)
+    assert deleted(subject, by_id, by_name, by_id) == sorted([invalid_id, repeated_id], key=repr)
     assert topic.metadata().error_code == 0
     topic_id = topic.topic_id
     assert deleted(subject, by_name, by_id, by_name) == sorted(
@@ -89,8 +89,8 @@ def test_delete_topics_rejects_each_entry_with_both_or_neither_of_name_and_id(su
     neither = (None, bytes(16), INVALID_REQUEST, "Neither topic name nor id were specified.")
     assert deleted(subject, DeleteTopicState(), DeleteTopicState()) == [neither] * 2
     both = DeleteTopicState(topic.name, topic.topic_id)
-    rejected = (topic.name, topic.topic_id, INVALID_REQUEST, "You may not specify both topic name and topic id.")
-    assert deleted(subject, both, both) == [rejected] * 2
+    invalid_entry = (topic.name, topic.topic_id, INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    assert deleted(subject, both, both) == [invalid_entry] * 2
     assert topic.metadata().error_code == 0
 
 
@@ -193,13 +193,13 @@ def test_topic_with_a_partition_assigned_only_to_stopped_brokers_is_rejected(sub
 @pytest.mark.rule("AD-46")
 def test_create_topics_request_with_more_than_10000_partitions_is_rejected(subject: Subject) -> None:
     first, twice = subject.new_name(), subject.new_name()
-    rejected = (FORBIDDEN, TOO_MANY)
+    too_many = (FORBIDDEN, TOO_MANY)
     repeated = [topic_request(twice, 10_000)] * 2
-    assert created(subject, topic_request(first, 10_001)) == {first: rejected}
+    assert created(subject, topic_request(first, 10_001)) == {first: too_many}
     assert created(subject, topic_request(first, 10_000), topic_request("a b"), *repeated) == {
-        first: rejected,
-        "a b": rejected,
-        twice: rejected,
+        first: too_many,
+        "a b": too_many,
+        twice: too_many,
     }
     assert created(subject, topic_request(first), *repeated)[first] == (0, None)
 
@@ -207,12 +207,12 @@ def test_create_topics_request_with_more_than_10000_partitions_is_rejected(subje
 @pytest.mark.rule("AD-46")
 def test_create_topics_that_needs_more_than_10000_metadata_records_is_rejected(subject: Subject) -> None:
     first, second, twice = (subject.new_name() for _ in range(3))
-    rejected = (FORBIDDEN, "Unable to perform excessively large batch operation.")
+    too_large = (FORBIDDEN, "Unable to perform excessively large batch operation.")
     settings = {"retention.ms": "1", "segment.ms": "1"}
     assert created(subject, topic_request(first, 9_999)) == {first: (0, None)}
-    assert created(subject, topic_request(first, 10_000)) == {first: rejected}
+    assert created(subject, topic_request(first, 10_000)) == {first: too_large}
     assert created(subject, topic_request(first, 9_997, configs=settings)) == {first: (0, None)}
-    assert created(subject, topic_request(first, 9_998, configs=settings)) == {first: rejected}
+    assert created(subject, topic_request(first, 9_998, configs=settings)) == {first: too_large}
     assert created(subject, topic_request(first, 5_000), topic_request(second, 4_998)) == {
         first: (0, None),
         second: (0, None),
@@ -220,7 +220,7 @@ def test_create_topics_that_needs_more_than_10000_metadata_records_is_rejected(s
     repeated = [topic_request(twice)] * 2
     assert created(
         subject, topic_request(first, 5_000), topic_request(second, 4_999), topic_request("a b"), *repeated
-    ) == dict.fromkeys((first, second, "a b", twice), rejected)
+    ) == dict.fromkeys((first, second, "a b", twice), too_large)
 
 
 @pytest.mark.rule("AD-46")

@@ -121,8 +121,8 @@ def test_offsets_are_committed_and_fetched_by_topic_id(subject: Subject) -> None
     member: dict[str, Any] = {"generation_id_or_member_epoch": 3, "member_id": "none"}
     assert commit(group, (NO_SUCH_ID, [(0, 1)]), (own, [(0, 8)]), **member) == [unknown, (own, [(0, UNKNOWN_MEMBER)])]
     assert committed(group, [(own, [0, 1])]) == [(own, [(0, 7, 0), (1, 6, 0)])]
-    fetched = committed(group, [(NO_SUCH_ID, [0]), (own, [0, 9]), (NO_ID, [0, 1])])
-    assert fetched == [
+    offsets = committed(group, [(NO_SUCH_ID, [0]), (own, [0, 9]), (NO_ID, [0, 1])])
+    assert offsets == [
         (own, [(0, 7, 0), (9, -1, 0)]),
         (NO_SUCH_ID, [(0, -1, UNKNOWN_ID)]),
         (NO_ID, [(0, -1, UNKNOWN_ID), (1, -1, UNKNOWN_ID)]),
@@ -139,16 +139,16 @@ def test_offsets_of_a_deleted_topic_id_cannot_be_committed_or_fetched(subject: S
     assert commit(group, (own, [(0, 5)])) == [(own, [(0, 0)])]
     deletion = DeleteTopicsRequest(topic_names=[topic.name], timeout_ms=5000)
     assert subject.ask_once(deletion, 3).responses[0].error_code == 0
-    gone = [(own, [(0, UNKNOWN_ID)])]
+    unknown_id = [(own, [(0, UNKNOWN_ID)])]
     wait_until(
         subject,
-        lambda: commit(group, (own, [(0, 6)])) == gone,
+        lambda: commit(group, (own, [(0, 6)])) == unknown_id,
         f"the group coordinator knows that topic {topic.name} is deleted",
     )
-    again = new_topic(subject, name=topic.name)
-    assert commit(group, (own, [(0, 6)])) == gone
+    recreated_topic = new_topic(subject, name=topic.name)
+    assert commit(group, (own, [(0, 6)])) == unknown_id
     assert committed(group, [(own, [0])]) == [(own, [(0, -1, UNKNOWN_ID)])]
-    assert committed(group, [(again.topic_id, [0])]) == [(again.topic_id, [(0, -1, 0)])]
+    assert committed(group, [(recreated_topic.topic_id, [0])]) == [(recreated_topic.topic_id, [(0, -1, 0)])]
 
 
 @pytest.mark.rule("GO-6", "GO-34", "SN-25")
@@ -191,10 +191,10 @@ def test_offset_committed_by_topic_id_is_not_returned_for_a_recreated_topic(subj
     subject.start_broker(coordinator)
     assert group.coordinator() == coordinator
     by_id, by_name = topic.topic_id, named_topic.topic_id
-    nothing = [(by_id, [(0, -1, 0)]), (by_name, [(0, 6, 0)])]
+    only_by_name = [(by_id, [(0, -1, 0)]), (by_name, [(0, 6, 0)])]
     wait_until(
         subject,
-        lambda: committed(group, [(by_id, [0]), (by_name, [0])]) == nothing,
+        lambda: committed(group, [(by_id, [0]), (by_name, [0])]) == only_by_name,
         "the group coordinator knows the new topics",
     )
     by_name_only = committed(group, [(name, [0]) for name in names], version=BY_NAME)

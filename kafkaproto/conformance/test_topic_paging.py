@@ -48,10 +48,10 @@ def two_topics(subject: Subject) -> tuple[str, str]:
 def test_describe_topic_partitions_returns_replica_lists_and_empty_elr_lists(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
     topic_id = topic.topic_id
-    [described] = describe(subject, topic.name).topics
-    assert (described.error_code, described.topic_id, described.is_internal) == (0, topic_id, False)
-    assert described.topic_authorized_operations == ALL_OPERATIONS
-    partitions = described.partitions
+    [description] = describe(subject, topic.name).topics
+    assert (description.error_code, description.topic_id, description.is_internal) == (0, topic_id, False)
+    assert description.topic_authorized_operations == ALL_OPERATIONS
+    partitions = description.partitions
     assert [(p.error_code, p.partition_index, p.leader_id, p.leader_epoch) for p in partitions] == [
         (0, 0, 0, 0),
         (0, 1, 2, 0),
@@ -114,8 +114,8 @@ def test_describe_topic_partitions_rejects_a_cursor_at_an_unrequested_topic(subj
         [(42, pa, []), (42, "a b", []), (42, "none", [])],
         None,
     )
-    [rejected] = describe(subject, pb, cursor=(pa, 0)).topics
-    assert rejected.topic_authorized_operations == NO_OPERATIONS
+    [topic_response] = describe(subject, pb, cursor=(pa, 0)).topics
+    assert topic_response.topic_authorized_operations == NO_OPERATIONS
 
 
 def replicas_of(subject: Subject, topic: Topic, broker_id: int) -> tuple[int, list[int], list[int], list[int]]:
@@ -143,8 +143,8 @@ def test_replica_that_leaves_the_isr_enters_the_elr_if_the_isr_is_then_too_small
 
     def become(broker_id: int, of_two: tuple[Any, ...], of_three: tuple[Any, ...]) -> None:
         for topic, expected in ((two, of_two), (three, of_three)):
-            what = f"broker {broker_id} reports (leader, ISR, ELR, last known ELR) {expected} of topic {topic.name}"
-            wait_until(subject, partial(_is, subject, topic, broker_id, expected), what)
+            text = f"broker {broker_id} reports (leader, ISR, ELR, last known ELR) {expected} of topic {topic.name}"
+            wait_until(subject, partial(_is, subject, topic, broker_id, expected), text)
 
     subject.stop_broker(2)
     become(0, (0, [0, 1], [], []), (0, [0, 1], [2], []))
@@ -192,8 +192,8 @@ def test_described_partition_without_a_leader_has_offline_replicas(subject: Subj
     alone, shared = new_topic(subject, assignment={0: [2]}), new_topic(subject, assignment={0: [2, 0]})
 
     def partition(topic: Topic) -> Any:
-        [described] = describe(subject, topic.name).topics
-        return described.partitions[0]
+        [description] = describe(subject, topic.name).topics
+        return description.partitions[0]
 
     subject.stop_broker(2)
     wait_until(
@@ -205,7 +205,7 @@ def test_described_partition_without_a_leader_has_offline_replicas(subject: Subj
         subject, lambda: partition(shared).leader_id == 0, "broker 0 leads the partition with the replicas [2, 0]"
     )
     for topic, replicas in ((alone, [2]), (shared, [2, 0])):
-        described = partition(topic)
-        assert (described.error_code, described.replica_nodes, described.offline_replicas) == (0, replicas, [2])
-        assert described.leader_epoch == 1
+        description = partition(topic)
+        assert (description.error_code, description.replica_nodes, description.offline_replicas) == (0, replicas, [2])
+        assert description.leader_epoch == 1
     assert partition(shared).isr_nodes == [0]

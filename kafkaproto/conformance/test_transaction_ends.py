@@ -39,8 +39,8 @@ def test_transaction_that_times_out_is_aborted_and_the_producer_epoch_is_raised(
     started_ms = producer.describe().transaction_start_time_ms
     producer.wait_for("CompleteAbort")
     assert subject.now_ms() - begun_ms >= TIMEOUT_MS - subject.early_ms
-    described = producer.describe()
-    assert (described.producer_epoch, described.transaction_start_time_ms) == (1, started_ms)
+    description = producer.describe()
+    assert (description.producer_epoch, description.transaction_start_time_ms) == (1, started_ms)
     assert producer.end(commit=True)[0] == FENCED
     assert producers(topic) == (0, [(producer.producer_id, 1, -1, 0, -1)])
     next_init = producer.init_once(producer.producer_id, 0)
@@ -146,12 +146,12 @@ def test_write_txn_markers_without_producer_id_or_epoch_gets_unknown_server_erro
 def test_txn_offset_commit_sent_last_wins_even_if_its_transaction_commits_first(subject: Subject) -> None:
     topic, group = new_topic(subject), Group(subject)
     first, second = Producer(subject), Producer(subject)
-    for ends in ((first, second), (second, first)):
+    for order in ((first, second), (second, first)):
         for producer, offset in ((first, 5), (second, 9)):
             producer.init()
             assert producer.add_offsets(group) == 0
             assert producer.commit_offsets(group, {(topic.name, 0): offset}) == {(topic.name, 0): 0}
-        for producer in ends:
+        for producer in order:
             producer.finish(commit=True)
         assert group.committed() == {(topic.name, 0): 9}
 

@@ -117,8 +117,8 @@ def test_requests_for_a_transaction_that_is_already_ending_get_a_retriable_error
 ) -> None:
     producer, topic = stuck(subject, commit=commit)
     text = "Unable to verify the partition has been added to the transaction. Underlying error: CONCURRENT_TRANSACTIONS"
-    old = NOT_ENOUGH_REPLICAS, text
-    expected_errors = [old, old, *([(CONCURRENT, None)] if bumps_epochs(subject) else [])]
+    too_few_replicas = NOT_ENOUGH_REPLICAS, text
+    expected_errors = [too_few_replicas, too_few_replicas, *([(CONCURRENT, None)] if bumps_epochs(subject) else [])]
     received = errors(producer, topic, Group(subject))
     del received["Produce"]  # the partition has the newer epoch of the marker that keeps the transaction from ending
     expected = without_change(subject, CONCURRENT, CONCURRENT)
@@ -145,7 +145,7 @@ def test_transactional_requests_to_a_non_coordinator_get_the_error_not_coordinat
     assert received == expected
     for adds in (True, False):
         assert misdirected.verify({topic.name: [0]}, adds=adds) == {(topic.name, 0): NOT_COORDINATOR}
-    described = misdirected.describe()
-    assert (described.error_code, described.transaction_state, described.topics) == (NOT_COORDINATOR, "", [])
+    description = misdirected.describe()
+    assert (description.error_code, description.transaction_state, description.topics) == (NOT_COORDINATOR, "", [])
     assert producer.id not in [state.transactional_id for state in misdirected.listed().transaction_states]
     producer.finish(commit=True)

@@ -25,8 +25,8 @@ Partitions = dict[str, list[int]]
 
 def partitions_of(value: TransactionLogValue) -> Partitions | None:
     """Return the partitions of a transaction by topic; None if the record has no list of partitions."""
-    listed = value.transaction_partitions
-    return None if listed is None else {topic.topic: sorted(topic.partition_ids) for topic in listed}
+    topics = value.transaction_partitions
+    return None if topics is None else {topic.topic: sorted(topic.partition_ids) for topic in topics}
 
 
 def states(producer: Producer) -> list[tuple[int, int, Partitions | None]]:

@@ -59,8 +59,8 @@ def test_last_stable_offset_is_log_start_if_records_of_open_transaction_are_dele
     assert second.send(topic, 0) == (0, 3)
     assert first.send(topic, 1) == (0, 4)
     assert visible(topic)[:2] == (5, 1)
-    named = [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, 3)])]
-    [deleted] = subject.ask_once(DeleteRecordsRequest(named, 5000), 2, topic.leader()).topics[0].partitions
+    topics = [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, 3)])]
+    [deleted] = subject.ask_once(DeleteRecordsRequest(topics, 5000), 2, topic.leader()).topics[0].partitions
     assert (deleted.error_code, deleted.low_watermark) == (0, 3)
     assert visible(topic, 3) == (5, 3, [], 0)
     assert [list_offsets(topic, which, isolation=1).offset for which in (EARLIEST, LATEST)] == [3, 3]

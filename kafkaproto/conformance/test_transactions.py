@@ -83,19 +83,19 @@ def test_records_of_an_open_transaction_are_hidden_from_read_committed_consumers
     producer = begun(subject, topic)
     own = producer.producer_id, producer.epoch
     assert producer.send(topic, 1, transactional=False)[0] == INVALID_STATE
-    described = producer.describe()
-    assert (described.transaction_state, described.transaction_timeout_ms) == ("Ongoing", 60_000)
-    assert described.transaction_start_time_ms > 0
-    assert (described.producer_id, described.producer_epoch) == own
-    assert [(entry.topic, entry.partitions) for entry in described.topics] == [(topic.name, [0])]
-    listed = producer.listed(state_filters=["Ongoing"]).transaction_states
+    description = producer.describe()
+    assert (description.transaction_state, description.transaction_timeout_ms) == ("Ongoing", 60_000)
+    assert description.transaction_start_time_ms > 0
+    assert (description.producer_id, description.producer_epoch) == own
+    assert [(entry.topic, entry.partitions) for entry in description.topics] == [(topic.name, [0])]
+    states = producer.listed(state_filters=["Ongoing"]).transaction_states
     assert (producer.id, own[0], "Ongoing") in [
-        (t.transactional_id, t.producer_id, t.transaction_state) for t in listed
+        (t.transactional_id, t.producer_id, t.transaction_state) for t in states
     ]
     unknown = producer.listed(1, state_filters=["Foo"])
     assert (unknown.unknown_state_filters, unknown.transaction_states) == (["Foo"], [])
-    old = producer.listed(1, duration_filter=100_000, producer_id_filters=[own[0]])
-    assert old.transaction_states == []
+    response = producer.listed(1, duration_filter=100_000, producer_id_filters=[own[0]])
+    assert response.transaction_states == []
     assert producers(topic) == (0, [(*own, 0, -1, 0)])
     assert producers(topic, 9) == (UNKNOWN_TOPIC, [])
     assert visible(topic) == (1, 0, [], 0)
@@ -109,8 +109,8 @@ def test_records_of_a_transaction_are_visible_after_its_commit_markers_are_writt
     topic = new_topic(subject)
     producer = begun(subject, topic)
     producer.finish(commit=True)
-    described = producer.describe()
-    assert described.topics == [] and described.transaction_start_time_ms > 0
+    description = producer.describe()
+    assert description.topics == [] and description.transaction_start_time_ms > 0
     [(producer_id, epoch, sequence, coordinator_epoch, start)] = producers(topic)[1]
     assert (producer_id, epoch, sequence, start) == (producer.producer_id, producer.epoch, 0, -1)
     assert coordinator_epoch >= 0
@@ -154,17 +154,17 @@ def test_new_producer_epoch_starts_at_sequence_zero_and_fences_the_old_epoch(sub
 @pytest.mark.rule("TX-16", "TX-22", "TX-36", "TX-52", "SN-54")
 def test_new_producer_with_the_same_transactional_id_aborts_the_open_transaction(subject: Subject) -> None:
     topic = new_topic(subject)
-    old = begun(subject, topic)
-    new = Producer(subject, old.id)
-    assert new.init_once() == (CONCURRENT, *NO_PRODUCER)
-    assert new.init() == (old.producer_id, old.epoch + 2)
-    assert old.add({topic.name: [0]}) == {(topic.name, 0): FENCED}
-    assert old.end(commit=True)[0] == FENCED
-    assert old.end(commit=True, version=1)[0] == OLD_EPOCH
-    assert old.send(topic, 1)[0] == OLD_EPOCH
+    old_producer = begun(subject, topic)
+    new_producer = Producer(subject, old_producer.id)
+    assert new_producer.init_once() == (CONCURRENT, *NO_PRODUCER)
+    assert new_producer.init() == (old_producer.producer_id, old_producer.epoch + 2)
+    assert old_producer.add({topic.name: [0]}) == {(topic.name, 0): FENCED}
+    assert old_producer.end(commit=True)[0] == FENCED
+    assert old_producer.end(commit=True, version=1)[0] == OLD_EPOCH
+    assert old_producer.send(topic, 1)[0] == OLD_EPOCH
     [(_, epoch, sequence, _, start)] = producers(topic)[1]
-    assert (epoch, sequence, start) == (old.epoch + 1, -1, -1)
-    assert visible(topic) == (2, 2, [(old.producer_id, 0)], 147)
+    assert (epoch, sequence, start) == (old_producer.epoch + 1, -1, -1)
+    assert visible(topic) == (2, 2, [(old_producer.producer_id, 0)], 147)
 
 
 @pytest.mark.rule("TX-53", "TX-54", "TX-55", "SN-57")
@@ -263,9 +263,9 @@ def test_produce_in_transaction_version_2_adds_its_partition_to_the_transaction(
     assert producer.send(topic, 0, version=12) == (0, 0)
     assert producer.send(topic, 3, version=12, index=1) == (OUT_OF_ORDER, -1)
     assert producer.commit_offsets(group, {(topic.name, 0): 1}, version=5) == {(topic.name, 0): 0}
-    described = producer.describe()
-    listed: Any = {entry.topic: sorted(entry.partitions) for entry in described.topics}
-    assert listed == {topic.name: [0, 1], "__consumer_offsets": [group.index]}
+    description = producer.describe()
+    partitions_by_topic: Any = {entry.topic: sorted(entry.partitions) for entry in description.topics}
+    assert partitions_by_topic == {topic.name: [0, 1], "__consumer_offsets": [group.index]}
     assert producer.end(commit=True, version=5) == (0, producer.producer_id, producer.epoch + 1)
     producer.wait_for("CompleteCommit")
     for index in (0, 1):
@@ -325,11 +325,11 @@ def test_list_transactions_response_lists_each_unknown_state_filter_once(subject
     """
     producer = Producer(subject)
     producer.init()
-    few = producer.listed(state_filters=["Foo", "Bar", "Foo", "Empty"])
-    assert list(few.unknown_state_filters) == ["Foo", "Bar"]
-    assert producer.id in [listed.transactional_id for listed in few.transaction_states]
-    many = producer.listed(state_filters=["Foo", "Bar", "Foo", "Baz", "Qux", "Quux"])
-    assert list(many.unknown_state_filters) == ["Quux", "Bar", "Foo", "Qux", "Baz"]
+    two_unknown = producer.listed(state_filters=["Foo", "Bar", "Foo", "Empty"])
+    assert list(two_unknown.unknown_state_filters) == ["Foo", "Bar"]
+    assert producer.id in [entry.transactional_id for entry in two_unknown.transaction_states]
+    four_unknown = producer.listed(state_filters=["Foo", "Bar", "Foo", "Baz", "Qux", "Quux"])
+    assert list(four_unknown.unknown_state_filters) == ["Quux", "Bar", "Foo", "Qux", "Baz"]
 
 
 @pytest.mark.releases(first="4.1")
@@ -338,8 +338,8 @@ def test_list_transactions_filters_by_a_pattern_of_the_transactional_id(subject:
     producer = Producer(subject)
     producer.init()
     for pattern, ids in ((producer.id[:-2] + ".*", [producer.id]), (producer.id[:-1], [])):
-        listed = producer.listed(2, transactional_id_pattern=pattern)
-        assert (listed.error_code, [s.transactional_id for s in listed.transaction_states]) == (0, ids)
+        response = producer.listed(2, transactional_id_pattern=pattern)
+        assert (response.error_code, [s.transactional_id for s in response.transaction_states]) == (0, ids)
     assert producer.listed(2, transactional_id_pattern="(").error_code == INVALID_REGULAR_EXPRESSION
 
 
@@ -358,11 +358,11 @@ def test_list_transactions_pattern_matches_ids_with_newlines_and_non_ascii_lette
 ) -> None:
     producer = Producer(subject, subject.new_name("x") + end)
     producer.init()
-    listed = {
+    is_listed = {
         pattern: producer.id in [s.transactional_id for s in producer.listed(2, transactional_id_pattern=pattern).transaction_states]
         for pattern in [*matching, *others]
     }  # fmt: skip
-    assert listed == dict.fromkeys(matching, True) | dict.fromkeys(others, False)
+    assert is_listed == dict.fromkeys(matching, True) | dict.fromkeys(others, False)
 
 
 @pytest.mark.rule("TX-2")

@@ -69,7 +69,7 @@ def join_of(group: ConsumerGroup, member_id: str) -> ConsumerGroupHeartbeatReque
 
 def listed_state(group: Group) -> str | None:
     """Return the state of the group in ListGroups, None if it is not listed."""
-    states = {listed.group_id: listed.group_state for listed in group.ask(ListGroupsRequest(), 4).groups}
+    states = {entry.group_id: entry.group_state for entry in group.ask(ListGroupsRequest(), 4).groups}
     return states.get(group.id)
 
 
@@ -106,16 +106,16 @@ def test_accepted_heartbeat_and_rejected_commit_wait_for_an_unreplicated_commit(
             assert earlier.is_parked()
             heartbeat = send(group, HeartbeatRequest(group.id, member.generation, member.member_id, None), 3)
             fetch = send(group, group.fetch_request({topic: [0]}, require_stable=True), 8)
-            rejected = send(other, commit_of(other, topic, 7, TOO_LARGE), 8)
+            too_large = send(other, commit_of(other, topic, 7, TOO_LARGE), 8)
             unknown = LeaveGroupRequest(group.id, members=[MemberIdentity("unknown", None)])
             leave = send(group, unknown, 4)
             delete = send(group, DeleteGroupsRequest([group.id]), 2)
-            assert all(client.is_parked() for client in (heartbeat, fetch, rejected, leave, delete))
+            assert all(client.is_parked() for client in (heartbeat, fetch, too_large, leave, delete))
         assert subject.answer(earlier.connection).message.topics[0].partitions[0].error_code == 0
         assert subject.answer(heartbeat.connection).message.error_code == 0
-        [fetched] = subject.answer(fetch.connection).message.groups
-        assert (fetched.topics[0].partitions[0].committed_offset, fetched.topics[0].partitions[0].error_code) == (5, 0)
-        assert subject.answer(rejected.connection).message.topics[0].partitions[0].error_code == METADATA_TOO_LARGE
+        [offsets] = subject.answer(fetch.connection).message.groups
+        assert (offsets.topics[0].partitions[0].committed_offset, offsets.topics[0].partitions[0].error_code) == (5, 0)
+        assert subject.answer(too_large.connection).message.topics[0].partitions[0].error_code == METADATA_TOO_LARGE
         assert subject.answer(leave.connection).message.members[0].error_code == UNKNOWN_MEMBER
         assert subject.answer(delete.connection).message.results[0].error_code == NON_EMPTY
 
@@ -222,8 +222,8 @@ def test_parked_offset_fetch_with_require_stable_ignores_a_commit_sent_afterward
             assert fetch.is_parked()
             later = send(group, commit_of(group, topic, 6), 8)
             assert later.is_parked()
-        [fetched] = subject.answer(fetch.connection).message.groups
-        assert fetched.topics[0].partitions[0].committed_offset == 5
+        [offsets] = subject.answer(fetch.connection).message.groups
+        assert offsets.topics[0].partitions[0].committed_offset == 5
         for client in (earlier, later):
             assert subject.answer(client.connection).message.topics[0].partitions[0].error_code == 0
         assert group.committed() == {(topic, 0): 6}
@@ -267,10 +267,10 @@ def test_commits_and_joins_below_min_isr_time_out_but_take_effect_after_replicat
             responses = [subject.answer(client.connection) for client in waiting]
             for response in responses:
                 subject.assert_took(response, COMMIT_TIMEOUT_MS)
-            committed, alive, fetched = (response.message for response in responses)
+            committed, alive, offsets = (response.message for response in responses)
             assert committed.topics[0].partitions[0].error_code == NOT_AVAILABLE
             assert alive.error_code == NOT_AVAILABLE
-            assert fetched.groups[0].error_code == unstable
+            assert offsets.groups[0].error_code == unstable
             assert consumers.committed() == {(topic, 0): 5}
             joining = send(consumers, join_of(consumers, "A"), consumers.version)
             assert subject.answer(joining.connection).message.error_code == NOT_AVAILABLE
@@ -283,7 +283,7 @@ def test_commits_and_joins_below_min_isr_time_out_but_take_effect_after_replicat
         wait_until(
             subject, lambda: consumers.committed() == {(topic, 0): 6}, "the timed-out offset commit takes effect"
         )
-        assert [joined.member_id for joined in consumers.described().members] == ["A"]
+        assert [entry.member_id for entry in consumers.described().members] == ["A"]
 
 
 @pytest.mark.rule("GO-11")
@@ -293,15 +293,15 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
     with moving(group) as (after, follower):
         assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
         with held(subject, group.offsets, follower):
-            lost = send(group, commit_of(group, topic, 6), 8)
-            assert lost.is_parked()
+            unreplicated_commit = send(group, commit_of(group, topic, 6), 8)
+            assert unreplicated_commit.is_parked()
             make_lead(group.offsets, after)
             wait_until(subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of the group")
             stable = send(group, group.fetch_request({topic: [0]}, require_stable=True), 8)
             assert stable.is_parked()
             assert group.committed() == {(topic, 0): 5}
-        [fetched] = subject.answer(stable.connection).message.groups
-        assert fetched.topics[0].partitions[0].committed_offset == 6
+        [offsets] = subject.answer(stable.connection).message.groups
+        assert offsets.topics[0].partitions[0].committed_offset == 6
         assert group.committed() == {(topic, 0): 6}
 
 

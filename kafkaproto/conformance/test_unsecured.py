@@ -83,12 +83,12 @@ def test_access_control_lists_cannot_be_changed_without_an_authorizer(subject: S
 def test_connection_is_closed_after_an_acl_request_with_an_unknown_enum_value(subject: Subject, field: str) -> None:
     name = {"resource_type": "resource_type_filter", "pattern_type": "pattern_type_filter"}.get(field, field)
     created = {"pattern_type": "resource_pattern_type"}.get(field, field)
-    described, creation, deletion = DescribeAclsRequest(*ACL), AclCreation(*ACL), DeleteAclsFilter(*ACL)
-    setattr(described, name, 0)
+    acl_filter, creation, deletion = DescribeAclsRequest(*ACL), AclCreation(*ACL), DeleteAclsFilter(*ACL)
+    setattr(acl_filter, name, 0)
     setattr(creation, created, 0)
     setattr(deletion, name, 0)
     requests: tuple[Any, ...] = (
-        described,
+        acl_filter,
         CreateAclsRequest([AclCreation(*ACL), creation]),
         DeleteAclsRequest([deletion]),
     )
