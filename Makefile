@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 SPARK ?= 1
 # Pins the pyspark that is tested; the package's extra takes a wider range.
 CONSTRAINTS := constraints.txt
+# Tests start Python some hundred times. Where this variable is set, as in many images of containers, each start would compile all modules again.
+export PYTHONDONTWRITEBYTECODE :=
 STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 
 comma := ,
