@@ -14,8 +14,8 @@ from tests.simulation.injected_bugs import BUGS, caught_by_simulation, first_see
 from tests.simulation.run import OPERATIONS, Broken, simulate
 from tests.simulation.world import World
 
-CPU_SECONDS = 60.0
-FEWEST = 100
+CPU_SECONDS = 30.0
+FEWEST = 40
 
 
 @pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6", "X-7")
