@@ -27,7 +27,7 @@ from tests.support.wire import produce
 
 SECONDS = 60.0
 FEWEST = 36
-CONVERSATIONS = 30
+CONVERSATIONS = 20
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
