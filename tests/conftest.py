@@ -47,6 +47,8 @@ def spark() -> Iterator[Any]:
         import pyspark  # noqa: F401
     except ImportError:
         pytest.fail("pyspark is missing: run `make test-all`, or pip install -e '.[dev,spark]'")
+    from kafkaproto.pipeline.trace.report.making import FAST_SETTINGS
+
     scratch = session.scratch_folder()
     with tempfile.TemporaryFile("w+") as log, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyspark's own warnings; warnings of the tests stay enabled
@@ -58,6 +60,9 @@ def spark() -> Iterator[Any]:
         except Exception:  # noqa: BLE001 - any error is reported together with the output of the JVM
             log.seek(0)
             pytest.fail("Spark did not start; what it wrote last:\n" + "".join(log.readlines()[-40:]))
+        # The tables of tests are small: Spark needs more CPU to generate code for a query than to run it.
+        for name, value in FAST_SETTINGS.items():
+            spark_session.conf.set(name, value)
         yield spark_session
         spark_session.stop()
     shutil.rmtree(scratch, ignore_errors=True)
