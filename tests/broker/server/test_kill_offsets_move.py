@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -15,7 +16,8 @@ from kafkaproto.broker.persistence import records
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from tests.support.broker.kills import PATIENCE_SECONDS, BrokerProcesses, Client, broker_processes
+from tests.support.broker.kills import BrokerProcesses, Client, broker_processes
+from tests.support.broker.offset_moves import moved, wait_for_moves
 from tests.support.broker.processes import Processes
 
 GROUPS = 1500
@@ -23,9 +25,6 @@ ROUNDS = 8
 LONGEST_START_SECONDS = 0.3
 EXPECTED = {f"g{number}": number for number in range(GROUPS)}
 """The committed offset of each group."""
-METADATA_LOG = "facts"
-MOVED = b"group_gone"
-"""The kind of the record in the metadata log that follows the move of one group."""
 
 
 @pytest.fixture
@@ -48,11 +47,6 @@ def old_data(tmp_path: Path) -> Path:
         )
     processes.crash()
     return folder
-
-
-def moved(folder: Path) -> int:
-    """Return how many groups the last process on a data directory has moved since it began to append to the metadata log."""
-    return (folder / METADATA_LOG).read_bytes().count(MOVED)
 
 
 def committed(client: Client) -> dict[str, int]:
@@ -79,13 +73,7 @@ def test_offsets_in_an_old_data_dir_survive_kill_9_during_move_to_consumer_offse
         shutil.copytree(old_data, folder)
         options = ["--port", "0", "--data-dir", str(folder), "-c", "auto.create.topics.enable=false"]
         moves = random.randrange(1, GROUPS // 2)
-
-        def wait_for_moves(folder: Path = folder, moves: int = moves) -> None:
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while moved(folder) < moves and time.monotonic() < deadline:
-                """The broker is starting."""
-
-        was_starting = runner.kill_while_starting(options, wait_for_moves)
+        was_starting = runner.kill_while_starting(options, partial(wait_for_moves, folder, moves))
         interrupted += was_starting and moves <= moved(folder) < GROUPS
         for _ in range(2):
             runner.kill_while_starting(options, lambda: time.sleep(random.uniform(0, LONGEST_START_SECONDS)))
