@@ -180,7 +180,7 @@ def make_trace() -> None:
             consumer.close()
         [path] = (folder / "trace").iterdir()
         whole = path.read_bytes()
-        path.write_bytes(whole[: _end_of_an_entry(path, len(whole) * 2 // 3)])
+        path.write_bytes(whole[: end_of_an_entry(path, len(whole) * 2 // 3)])
         tables.build(folder / "trace", folder / "tables", tables.without_spark)
         path.write_bytes(whole)
         pack("trace", folder)
@@ -221,7 +221,7 @@ def make_groups() -> None:
                 members[0].close()
         [path] = (folder / "trace").iterdir()
         whole = path.read_bytes()
-        path.write_bytes(whole[: _end_of_an_entry(path, len(whole) * 2 // 3)])
+        path.write_bytes(whole[: end_of_an_entry(path, len(whole) * 2 // 3)])
         tables.build(folder / "trace", folder / "tables", tables.without_spark)
         path.write_bytes(whole)
         pack("groups", folder)
@@ -257,13 +257,14 @@ def make_transactions() -> None:
             producer.abort_transaction(30)
         [path] = (folder / "trace").iterdir()
         whole = path.read_bytes()
-        path.write_bytes(whole[: _end_of_an_entry(path, len(whole) * 2 // 3)])
+        path.write_bytes(whole[: end_of_an_entry(path, len(whole) * 2 // 3)])
         tables.build(folder / "trace", folder / "tables", tables.without_spark)
         path.write_bytes(whole)
         pack("transactions", folder)
 
 
-def _end_of_an_entry(path: Path, at_least: int) -> int:
+def end_of_an_entry(path: Path, at_least: int) -> int:
+    """Return the end of the first entry of a trace file that ends at byte `at_least` or later."""
     from kafkaproto.trace.reading import Trace
 
     trace = Trace(path)
