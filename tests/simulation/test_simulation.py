@@ -1,4 +1,4 @@
-"""Simulation of clients, followers and faults with many seeds: logs, quotas, groups and transactions keep their invariants (X-1 to X-7)."""
+"""Simulation of clients, followers and faults with many seeds: logs, quotas, groups and transactions keep their invariants (X-1 to X-10)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CPU_SECONDS = 30.0
 FEWEST = 40
 
 
-@pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6", "X-7")
+@pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6", "X-7", "X-8", "X-9", "X-10")
 @pytest.mark.parametrize("seed", range(4))
 def test_simulation_with_seeds_0_to_3_violates_no_invariant_after_any_step(seed: int) -> None:
     assert simulate(seed).operations >= OPERATIONS
@@ -37,7 +37,7 @@ def test_about_half_of_the_kafka_3_9_simulations_use_the_old_group_coordinator()
 
 
 @pytest.mark.slow
-@pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6", "X-7")
+@pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6", "X-7", "X-8", "X-9", "X-10")
 @pytest.mark.timeout(600)
 def test_simulation_of_many_random_seeds_violates_no_invariant_after_any_step() -> None:
     begun = time.process_time()

@@ -25,7 +25,7 @@ def processes() -> Iterator[BrokerProcesses]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.rule("GO-11", "GN-12")
+@pytest.mark.rule("GO-11", "GN-12", "X-9", "X-10")
 @pytest.mark.parametrize("name", COORDINATORS)
 def test_committed_offsets_and_group_epochs_survive_kill_9_during_rebalances(
     processes: BrokerProcesses, tmp_path: Path, name: str
