@@ -46,7 +46,7 @@ class ReplicaView:
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """All replicas that have the requested offset, including the leader (`PartitionView`)."""
+    """All replicas that have the requested offset, including the leader (Kafka's `PartitionView`)."""
 
     replicas: Sequence[ReplicaView]
     leader: ReplicaView

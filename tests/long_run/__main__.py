@@ -5,9 +5,9 @@ after the other. The result of a part is a file in tests/long_run/results/; comm
 only the part that is running.
 
 The program runs the parts that have no result, and those whose code has changed since their result
-was measured. The code of a simulation is the files that tests/long_run/simulated_files.txt lists.
-The code of any other part is broker/ and kafkaproto/. Changes of comments, docstrings, and names
-of tests and of local variables do not count.
+was measured. For a simulation, only changes of the files that tests/long_run/simulated_files.txt
+lists count; for any other part, changes of broker/ and kafkaproto/. Changes of comments,
+docstrings, and names of tests and local variables never count.
 
 `make test-all` runs some of these proofs for a shorter time.
 """

@@ -164,7 +164,7 @@ def _unstable(seed: int, difference: Difference, reason: str | None) -> Finding:
     """Return the finding about an unstable conversation, which holds only if the conversation is listed with a reason."""
     if reason is None:
         return Finding(f"seed {seed} is unstable and not in tests/differential/unstable.py: {difference.step}", False)
-    return Finding(f"seed {seed} is unstable, because {reason}", True)
+    return Finding(f"seed {seed} is unstable: {reason}", True)
 
 
 def _conformance() -> list[Finding]:
