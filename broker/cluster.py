@@ -235,9 +235,9 @@ class Cluster:
             self.log_manager.wake(self.actions.now_ms)
         self._broker_changed(node, "started")
 
-    def _broker_changed(self, node: Node, what: str) -> None:
+    def _broker_changed(self, node: Node, state: str) -> None:
         if self.events.noted is not None:
-            self.events.noted(self.actions.now_ms, node.broker_id, "broker", {"state": what})
+            self.events.noted(self.actions.now_ms, node.broker_id, "broker", {"state": state})
         if self.events.broker_changed is not None:
             self.events.broker_changed(node.broker_id, node.running, self.actions.now_ms)
 
@@ -393,7 +393,7 @@ def _reset(cluster: Cluster) -> None:
     cluster.mutations = new_mutations(cluster.config, cluster.quota_store, cluster.semantics, cluster.timers)
     enter_static_quotas(cluster.config, cluster.quota_store)
     cluster.actions.run(cluster.actions.now_ms)
-    cluster.log_manager.rest()
+    cluster.log_manager.cancel_check()
     if cluster.events.cleared is not None:
         cluster.events.cleared(cluster.actions.now_ms)
     if cluster.persistence is not None:

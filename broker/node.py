@@ -347,14 +347,14 @@ class Node:
         if self.events.noted is not None:
             self.events.noted(now_ms, self.broker_id, kind, facts)
 
-    def joined(self, connection: OpenConnection) -> None:
+    def connection_opened(self, connection: OpenConnection) -> None:
         self.connections[connection.connection_id] = connection
         self.connection_quotas.entered(connection.listener_name, connection.client_address)
         self._drop_surplus()
         if self.events.connection_opened is not None:
             self.events.connection_opened(self.broker_id, connection, self.actions.now_ms)
 
-    def left(self, connection: OpenConnection, why: str) -> None:
+    def connection_closed(self, connection: OpenConnection, why: str) -> None:
         del self.connections[connection.connection_id]
         if "telemetry" in self.__dict__:
             self.telemetry.connection_closed(connection.connection_id)

@@ -256,13 +256,13 @@ def _check_list(resource: Resource, setting: Setting, operation: int) -> None:
         raise KafkaError(ErrorCode.INVALID_CONFIG, message)
 
 
-def _edited(operation: int, held: str, text: str) -> str:
+def _edited(operation: int, present_value: str, text: str) -> str:
     """Return the new text of a list setting after an APPEND or SUBTRACT (`operation`). text: the items to append or subtract.
 
-    held: the text before the operation. It is the value that is set on the resource itself, or Kafka's default if no value is set. An empty item in
-    `text` is appended like any other item; the later check of the new text decides whether it is allowed.
+    present_value: the text before the operation. It is the value that is set on the resource itself, or Kafka's default if no value is set. An empty
+    item in `text` is appended like any other item; the later check of the new text decides whether it is allowed.
     """
-    items = [item for item in java_split(held) if item]
+    items = [item for item in java_split(present_value) if item]
     if operation == Operation.APPEND:
         items += [item for item in dict.fromkeys(java_split(text)) if item not in items]
     else:

@@ -99,7 +99,7 @@ def _settings_of(variable: str, value: str, definitions: Definitions, warn: Call
     try:
         for entry in properties(f"{setting_of(variable)}={value}"):
             name = split_broker(entry.name)[1]
-            setting = _known(name, definitions)
+            setting = _definition_of(name, definitions)
             if setting is None:
                 close = nearest(name, definitions.broker)
                 hint = "" if close is None else f"; did you mean {variable_of(close)}?"
@@ -112,7 +112,7 @@ def _settings_of(variable: str, value: str, definitions: Definitions, warn: Call
     return settings
 
 
-def _known(setting: str, definitions: Definitions) -> Setting | None:
+def _definition_of(setting: str, definitions: Definitions) -> Setting | None:
     try:
         return broker_setting(setting, definitions)
     except ConfigError:

@@ -55,7 +55,7 @@ def settings_of_file(
     try:
         for entry in properties(content.decode("latin-1")):  # as Java reads such a file
             name = split_broker(entry.name)[1]
-            setting = _known(name, definitions)
+            setting = _definition_of(name, definitions)
             if setting is not None:
                 _check(entry, setting)
                 settings[entry.name] = entry.value
@@ -79,7 +79,7 @@ def _check_encoding(content: bytes, path: str | os.PathLike[str]) -> None:
         )
 
 
-def _known(name: str, definitions: Definitions) -> Setting | None:
+def _definition_of(name: str, definitions: Definitions) -> Setting | None:
     try:
         return broker_setting(name, definitions)
     except ConfigError:

@@ -118,15 +118,15 @@ def broker_setting(name: str, definitions: Definitions | None = None) -> Setting
     return setting
 
 
-def known_broker_setting(name: str, known: Definitions) -> Setting | None:
+def known_broker_setting(name: str, definitions: Definitions) -> Setting | None:
     """Return the definition of a broker setting as `broker_setting` does, but None if no release has it.
 
-    known: the definitions of the settings of the emulated Kafka release.
+    definitions: the definitions of the settings of the emulated Kafka release.
     """
-    setting = known.broker.get(name) or _of_listener(name, known)
+    setting = definitions.broker.get(name) or _of_listener(name, definitions)
     if setting is not None:
         return setting
-    setting = known.other.broker.get(name)
+    setting = definitions.other.broker.get(name)
     if setting is not None:
         return setting._replace(mode="r", acts=False, foreign=True, default=None, default_text=None, refusal=None)
     return None

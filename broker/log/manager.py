@@ -81,7 +81,7 @@ class LogTask(ABC):
         """Schedule a check of all logs in one check interval from now, unless an earlier check is already scheduled."""
         self._look_at(now_ms + self._interval_ms)
 
-    def rest(self) -> None:
+    def cancel_check(self) -> None:
         """Cancel the next check of the logs. No other check takes place until `look_soon` is called."""
         if self._timer is not None:
             self._timer.cancel()
@@ -243,11 +243,11 @@ class LogManager:
     def _looked(self) -> None:
         self._is_idle = True
 
-    def rest(self) -> None:
+    def cancel_check(self) -> None:
         """Stop checking the logs for retention, compaction, flushes and expiry of producers, until `wake` is called."""
         self._is_idle = True
         for task in self._tasks:
-            task.rest()
+            task.cancel_check()
 
     def wake(self, now_ms: int) -> None:
         """Schedule maintenance checks, unless they are scheduled already. Call it after records are appended, or settings or replicas change."""

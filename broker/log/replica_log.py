@@ -565,10 +565,10 @@ class ReplicaLog:
         self.epochs.clear()
         self.producers.clear()
 
-    def _report_truncation(self, what: str, before: int, after: int) -> None:
+    def _report_truncation(self, offset_kind: str, before: int, after: int) -> None:
         if self._events.log_truncated is not None:
             broker_id, topic, index, turn = self.origin
-            self._events.log_truncated(broker_id, topic, index, what, before, after, turn.now_ms)
+            self._events.log_truncated(broker_id, topic, index, offset_kind, before, after, turn.now_ms)
 
     def close(self) -> None:
         """Close the log of a deleted replica, and free the bytes that no other replica of the partition needs."""

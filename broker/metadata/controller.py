@@ -204,7 +204,7 @@ class Controller:
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, PREFERRED_LEADER_NOT_AVAILABLE (80) if the broker does not run or
         its replica is not in sync.
         """
-        state = _known(self.image, topic, index)
+        state = _existing_partition(self.image, topic, index)
         if leader not in state.isr or not self.image.is_alive(leader):
             raise KafkaError(
                 ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
@@ -218,7 +218,7 @@ class Controller:
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, PREFERRED_LEADER_NOT_AVAILABLE (80) if the replica cannot lead, or
         ELECTION_NOT_NEEDED (84) if it leads already.
         """
-        state = _known(self.image, topic, index)
+        state = _existing_partition(self.image, topic, index)
         if state.leader == state.replicas[0]:
             raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, NO_ELECTION)
         if state.replicas[0] not in state.isr or not self.image.is_alive(state.replicas[0]):
@@ -231,7 +231,7 @@ class Controller:
         Records that only other replicas had are lost. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition,
         ELIGIBLE_LEADERS_NOT_AVAILABLE (83) if no replica is running, or ELECTION_NOT_NEEDED (84) if the partition has a leader.
         """
-        state = _known(self.image, topic, index)
+        state = _existing_partition(self.image, topic, index)
         if state.leader != NO_LEADER:
             raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, NO_ELECTION)
         alive = [r for r in state.replicas if self.image.is_alive(r)]
@@ -327,7 +327,7 @@ class Controller:
         self.take_over(old_image, self.image, changed)
 
 
-def _known(image: Image, topic: str, index: int) -> PartitionState:
+def _existing_partition(image: Image, topic: str, index: int) -> PartitionState:
     state = image.partition(topic, index)
     if state is None:
         raise KafkaError(

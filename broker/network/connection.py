@@ -93,7 +93,7 @@ class Connection:
         self._working = False
         self._active_ms = now_ms
         self._idle_timer: Timer | None = None
-        node.joined(self)
+        node.connection_opened(self)
         self._watch_idle(now_ms)
 
     @property
@@ -243,7 +243,7 @@ class Connection:
         self.closed = True
         if not self._working:  # otherwise the handler that runs may still respond, which then does nothing
             self._lose_response()
-        self.node.left(self, why)
+        self.node.connection_closed(self, why)
         if self._throttle_timer is not None:
             self._throttle_timer.cancel()
             if self.node.events.throttle_ended is not None:

@@ -43,7 +43,7 @@ This bounds the memory of collected entries. If the queue of the trace writer is
 class Traced:
     """What the trace contains about one request and its response, collected from the arrival of the request until the response is sent.
 
-    - kept: (the request's frame without records and secrets, the length in bytes of each records field in the request).
+    - kept_frame: (the request's frame without records and secrets, the length in bytes of each records field in the request).
     - wait_ns: for how many ns the request waited in purgatory, 0 if it did not. While it waits, the field holds the negative of the time at which the
       wait began, in ns of the monotonic clock.
     - ready_ns: when the response was encoded, or when a request without a response was complete, in ns of the monotonic clock; 0 before that.
@@ -57,7 +57,7 @@ class Traced:
         "flags",
         "handled_ms",
         "handled_ns",
-        "kept",
+        "kept_frame",
         "out",
         "ready_ns",
         "received_ns",
@@ -74,7 +74,7 @@ class Traced:
     received_ns: int
     handled_ns: int
     handled_ms: int
-    kept: tuple[Buffer, tuple[int, ...]]
+    kept_frame: tuple[Buffer, tuple[int, ...]]
     wait_ns: int
     ready_ns: int
     sent_ns: int
@@ -86,7 +86,7 @@ class Traced:
     @property
     def is_silent(self) -> bool:
         """Return whether the request is a Produce with acks=0, which gets no response. Decodes the recorded part of the request."""
-        return is_silent(*cut_request(self.kept[0]))
+        return is_silent(*cut_request(self.kept_frame[0]))
 
 
 _ONE_LOG = struct.Struct(">HHi")
@@ -252,7 +252,7 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
     then taken from `traced`. lengths: the original length in bytes of each records field of the response.
     """
     exchange = traced.exchange
-    request, records = traced.kept
+    request, records = traced.kept_frame
     request_left = len(request)
     response_left = response_bytes = len(traced.out) - LENGTH_BYTES
     if response is None:

@@ -82,13 +82,13 @@ class Recorder(Observer):
         handled_ns = monotonic_ns()
         exchange.recording = traced = Traced()
         if api is None:
-            traced.kept = cut_unhandled(frame)
+            traced.kept_frame = cut_unhandled(frame)
         elif api.key in SECRET:
-            traced.kept = cut_request(frame)[1].frame, ()
+            traced.kept_frame = cut_request(frame)[1].frame, ()
         elif api.key == _PRODUCE:
-            traced.kept = cut_produce(api, frame, body_at, body_end, request)
+            traced.kept_frame = cut_produce(api, frame, body_at, body_end, request)
         else:
-            traced.kept = bytes(frame), ()
+            traced.kept_frame = bytes(frame), ()
         traced.exchange = exchange
         traced.recorder = self
         traced.seq = next(self._seq)
@@ -191,7 +191,7 @@ class Recorder(Observer):
         if traced.splices:  # read the headers now, because the files may be deleted
             self._entries.keep_packed(packed_with_records(traced))
         else:
-            self._entries.keep(traced, len(traced.kept[0]) + len(traced.out))
+            self._entries.keep(traced, len(traced.kept_frame[0]) + len(traced.out))
 
     def begin(self, replicas: Iterable[Sequence[Partition]], now_ms: int) -> None:
         """Record the current offsets of all non-empty replicas, because a trace may start in the middle of their history.

@@ -97,7 +97,7 @@ class ClusterPersistence:
         self._cluster = cluster
         self.cluster_id = directory.cluster_id
         self.life = self.metadata_log.life
-        previous_state = self.metadata_log.left
+        previous_state = self.metadata_log.recovered_state
         self.is_new = previous_state.life == 0
         """Whether this is the first process that uses the data directory."""
         self.was_closed = previous_state.was_closed
@@ -118,7 +118,7 @@ class ClusterPersistence:
         All parts of the cluster must exist when this method is called. Brokers that were stopped in the previous process are running afterwards.
         """
         cluster, metadata_log = self._cluster, self.metadata_log
-        previous_state = metadata_log.left
+        previous_state = metadata_log.recovered_state
         self._check_brokers(previous_state.topics.values())
         features = restored_features(cluster.config.release, previous_state.features)
         cluster.config.restore_eligible_leader_replicas(ELIGIBLE_LEADER_REPLICAS in features)

@@ -57,7 +57,7 @@ class MetadataLog:
         self._pool = FilePool(budget)
         try:
             self._facts = WriteAheadLog(directory.facts)
-            self.left = MetadataState(self._facts.records)
+            self.recovered_state = MetadataState(self._facts.records)
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(
                 f"data directory {directory.path}: its file 'facts' cannot be read: {error}; restore the file, or give an empty folder, for example "
@@ -65,7 +65,7 @@ class MetadataLog:
             ) from None
         if self._facts.cut_bytes or not self._facts.records:
             self._refuse_to_forget()
-        self.life = self.left.life + 1
+        self.life = self.recovered_state.life + 1
         self._is_open = False
         self._rewrite_due = False
         self._written_anew_bytes = 0
@@ -88,7 +88,7 @@ class MetadataLog:
     def _unknown_partitions(self) -> list[Path]:
         known_paths = {
             self.directory.partition(topic.topic_id, state.index)
-            for topic in self.left.topics.values()
+            for topic in self.recovered_state.topics.values()
             for state in topic.partitions
         }
         return [path for path in self.directory.partitions() if path not in known_paths]
@@ -114,7 +114,7 @@ class MetadataLog:
                 "--data-dir ./kafka-data"
             ) from None
         self._is_open = True
-        self.left = MetadataState(())
+        self.recovered_state = MetadataState(())
 
     def close(self) -> None:
         """Append a record of a proper stop, so that the next process need not verify checksums, and release the data directory's lock."""
@@ -229,13 +229,20 @@ class MetadataLog:
         if self._is_open:
             return None
         try:
-            recovered_log = recover(store, self.left.logs_of(topic_id, index), not self.left.was_closed, self._now_ms())
+            recovered_log = recover(
+                store,
+                self.recovered_state.logs_of(topic_id, index),
+                not self.recovered_state.was_closed,
+                self._now_ms(),
+            )
         except OSError as error:
             raise ConfigError(
                 f"data directory {self.directory.path} cannot be read: {error}; give another folder, for example --data-dir ./kafka-data"
             ) from None
         if recovered_log.cut_bytes:
-            name = next((t.name for t in self.left.topics.values() if t.topic_id == topic_id), topic_id.hex())
+            name = next(
+                (t.name for t in self.recovered_state.topics.values() if t.topic_id == topic_id), topic_id.hex()
+            )
             self._cut(
                 f"{recovered_log.cut_bytes} damaged bytes of {name}-{index}, which ends at offset {recovered_log.cut_at} now"
             )

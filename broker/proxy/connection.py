@@ -67,13 +67,13 @@ class ProxyConnection:
         broker: Callable[[], int],
         replace: Replace,
         next_seq: Callable[[], int],
-        tell: Callable[[Entry], None],
+        record: Callable[[Entry], None],
     ) -> None:
         self._number = number
         self._broker = broker
         self._replace = replace
         self._next_seq = next_seq
-        self._tell = tell
+        self._record = record
         self._from_client = bytearray()
         self._from_broker = bytearray()
         self._pending: deque[_Pending | None] = deque()
@@ -125,7 +125,7 @@ class ProxyConnection:
             pending = self._pending.popleft()
             if pending is not None:
                 at = {"seq": self._next_seq(), "clock_ms": 0, "at_ns": now_ns, "broker": self._broker()}
-                self._tell(Event("problem", {**at, "connection": self._number, "of": pending.seq, "why": UNANSWERED}))
+                self._record(Event("problem", {**at, "connection": self._number, "of": pending.seq, "why": UNANSWERED}))
                 self._exchange(pending, None, pending.received_ns)
 
     @property
@@ -196,7 +196,7 @@ class ProxyConnection:
 
     def _exchange(self, pending: _Pending, response: bytes | None, now_ns: int) -> None:
         cut = None if response is None else cut_response(pending.key, pending.version, response)
-        self._tell(
+        self._record(
             Exchange(
                 seq=pending.seq,
                 broker=self._broker(),

@@ -31,7 +31,7 @@ logger = logging.getLogger("kafkaproto.proxy")
 
 READ_BYTES = 256 * 1024
 BACKLOG = 512
-ASK_SECONDS = 10.0
+RESPONSE_SECONDS = 10.0
 CLIENT_ID = "kafkaproto-proxy"
 UNKNOWN_BROKER = -1
 API_VERSIONS_VERSION, METADATA_VERSION = 0, 1
@@ -121,7 +121,7 @@ class Proxy:
 
     async def _ask_versions(self) -> dict[str, list[int]]:
         try:
-            response = await self._ask(ApiVersionsRequest(), API_VERSIONS_VERSION)
+            response = await self._send_request(ApiVersionsRequest(), API_VERSIONS_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             raise ConfigError(
                 f"no Kafka broker answers at {_shown(self._to)}: {_why(error)}; give the address of a broker with --to, for example "
@@ -132,7 +132,7 @@ class Proxy:
     async def _ask_brokers(self) -> list[dict[str, Any]]:
         """Return id, host, port and rack of each broker in a Metadata response; an empty list if the cluster does not respond to the proxy."""
         try:
-            response = await self._ask(MetadataRequest([]), METADATA_VERSION)
+            response = await self._send_request(MetadataRequest([]), METADATA_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             logger.info(
                 "the proxy learns the brokers from responses to clients, because it got no list of brokers from %s: %s",
@@ -145,8 +145,8 @@ class Proxy:
             for broker in response.brokers
         ]
 
-    async def _ask(self, request: Any, version: int) -> Any:
-        async with asyncio.timeout(ASK_SECONDS):
+    async def _send_request(self, request: Any, version: int) -> Any:
+        async with asyncio.timeout(RESPONSE_SECONDS):
             reader, writer = await asyncio.open_connection(*self._to)
             try:
                 client = Client(CLIENT_ID)
@@ -244,7 +244,7 @@ class Proxy:
             lambda: door.broker,
             lambda broker, host, port: (own_address[0], self._local(broker, host, port)),
             lambda: next(self._seq),
-            self._tell,
+            self._record,
         )
         try:
             upstream_reader, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
@@ -282,13 +282,13 @@ class Proxy:
                 with contextlib.suppress(OSError):
                     await end.wait_closed()
 
-    def _tell(self, entry: Entry) -> None:
+    def _record(self, entry: Entry) -> None:
         assert self._writer is not None
         self._writer.put(encoded(entry))
 
     def _event(self, kind: str, door: Door, **facts: Any) -> None:
         common_facts = {"seq": next(self._seq), "clock_ms": 0, "at_ns": monotonic_ns(), "broker": door.broker}
-        self._tell(Event(kind, {**common_facts, **facts}))
+        self._record(Event(kind, {**common_facts, **facts}))
 
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -357,7 +357,7 @@ def _shown(address: Any) -> str:
 
 def _why(error: BaseException) -> str:
     if isinstance(error, TimeoutError) and not str(error):
-        return f"no answer within {ASK_SECONDS:.0f} s"
+        return f"no response within {RESPONSE_SECONDS:.0f} s"
     if isinstance(error, EOFError):
         return "the connection was closed"
     return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)) or repr(error)

@@ -78,17 +78,17 @@ class ForcedThrottle:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> ForcedThrottle:
-        """Return a rule. given: maps field names to values. Raises ValueError for an unknown field, and for a missing or invalid value."""
+    def from_json(cls, values: Mapping[str, Any]) -> ForcedThrottle:
+        """Return a rule. values: maps field names to values. Raises ValueError for an unknown field, and for a missing or invalid value."""
         allowed = [f.name for f in fields(cls) if f.init]
-        unknown = sorted(set(given) - set(allowed))
+        unknown = sorted(set(values) - set(allowed))
         if unknown:
             raise ValueError(f'unknown field "{unknown[0]}" of a forced throttle; known are {", ".join(allowed)}')
-        if "throttle_ms" not in given:
+        if "throttle_ms" not in values:
             raise ValueError(
                 'throttle_ms is missing; it is the throttle time in milliseconds, for example {"api": "Produce", "throttle_ms": 700}'
             )
-        return cls(**given)
+        return cls(**values)
 
 
 class ForcedThrottles:
@@ -115,7 +115,7 @@ class ForcedThrottles:
     def clear(self) -> None:
         self.active.clear()
 
-    def strike(self, api_key: int, client_id: str | None, user: str, broker_id: int) -> ForcedThrottle | None:
+    def apply(self, api_key: int, client_id: str | None, user: str, broker_id: int) -> ForcedThrottle | None:
         """Return the first active rule that matches a request, and count the request in the `hits` of this rule. Returns None if no rule matches."""
         for rule in self.active:
             if _fits(rule, api_key, client_id, user, broker_id):

@@ -220,5 +220,5 @@ def settle(exchange: Exchange, outcome: Outcome) -> None:
     node = exchange.node
     forced = None
     if node.forced.active and outcome.charge is not Charge.EXEMPT:
-        forced = node.forced.strike(exchange.api_key, exchange.client_id, exchange.peer.principal, node.broker_id)
+        forced = node.forced.apply(exchange.api_key, exchange.client_id, exchange.peer.principal, node.broker_id)
     node.throttling.settle(exchange, outcome, forced)

@@ -111,7 +111,7 @@ class Channel(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
-        self._loop.gone(self)
+        self._loop.channel_closed(self)
         if self._drained is not None and not self._drained.done():
             self._drained.set_exception(ConnectionError("the socket is closed"))
         if not self._served:

@@ -100,7 +100,7 @@ class BrokerLoop:
         self._channels.add(channel)
         self._all_closed.clear()
 
-    def gone(self, channel: Socket) -> None:
+    def channel_closed(self, channel: Socket) -> None:
         self._channels.discard(channel)
         if not self._channels:
             self._all_closed.set()

@@ -81,7 +81,7 @@ def as_recorded(drawn: Exchange) -> Traced:
     traced.exchange = exchange
     for name in ("seq", "received_ns", "handled_ns", "handled_ms", "ready_ns", "sent_ns", "wait_ns", "throttle_ms"):
         setattr(traced, name, getattr(drawn, name))
-    traced.kept = bytearray(drawn.request), drawn.request_records
+    traced.kept_frame = bytearray(drawn.request), drawn.request_records
     traced.flags = ANSWERED * drawn.answered | HELD * drawn.held | CLOSES * drawn.closes
     traced.out = struct.pack(">i", len(drawn.response)) + drawn.response
     traced.splices = ()
