@@ -188,16 +188,33 @@ class Scene:
             raise workload.WorkloadError(f"the transaction is {data}")
 
 
+_SCENES: dict[tuple[int, str], Scene] = {}
+"""The scenes by number of open transactions and release, if they were prepared before rows run in processes of their own."""
+
+
+def prepare_scenes() -> None:
+    """Prepare the scenes that rows share: to open 1,000 transactions takes seconds under valgrind. Each row works with its own copy after a fork."""
+    for release_name in ("3.9", "4.2"):
+        for idle in (FEW, MANY):
+            _SCENES[idle, release_name] = Scene(idle, release_name=release_name)
+
+
+def scene_of(idle: int, release_name: str = "3.9") -> Scene:
+    """Return a scene of a release without records below its open transactions."""
+    prepared = _SCENES.get((idle, release_name))
+    return prepared or Scene(idle, release_name=release_name)
+
+
 def produce(idle: int) -> Work:
     """Return the row of Produce in an open transaction."""
-    scene = Scene(idle)
+    scene = scene_of(idle)
     scene.peer.exchange(scene.add(0))
     return Work(scene.peer, PRODUCE, PRODUCE_VERSION, scene.produce_frames(), scene.peer.exchange, workload.unthrottled)
 
 
 def add_partitions(idle: int) -> Work:
     """Return the row of AddPartitionsToTxn, each for another partition."""
-    scene = Scene(idle)
+    scene = scene_of(idle)
     sent = 0
 
     def step(frame: bytes) -> None:
@@ -238,13 +255,13 @@ def transactions(scene: Scene, begin: bytes, frames: Iterator[bytes], key: int, 
 
 def whole(idle: int) -> Work:
     """Return the row of a whole transaction: AddPartitionsToTxn, Produce, EndTxn and its markers."""
-    scene = Scene(idle)
+    scene = scene_of(idle)
     return transactions(scene, scene.add(0), scene.produce_frames(), PRODUCE, PRODUCE_VERSION)
 
 
 def whole_of_version_2(idle: int) -> Work:
     """Return the row of a whole transaction of version 2 (KIP-890): Produce, which adds its partition, EndTxn and its markers."""
-    scene = Scene(idle, release_name="4.2")
+    scene = scene_of(idle, "4.2")
     ends = iter([scene.end(epoch, END_THAT_BUMPS) for epoch in range(PARTITIONS)])
 
     def step(frame: bytes) -> None:
@@ -265,7 +282,7 @@ def whole_of_version_2(idle: int) -> Work:
 
 def init_producer_id(idle: int) -> Work:
     """Return the row of InitProducerId, which raises the epoch of the transactional id each time."""
-    scene = Scene(idle)
+    scene = scene_of(idle)
     init = message("init_producer_id", "InitProducerIdRequest", transactional_id=ID, transaction_timeout_ms=TIMEOUT_MS)
     return repeated(scene, init, INIT_PRODUCER_ID, INIT_VERSION)
 
@@ -282,7 +299,7 @@ def read_committed(idle: int) -> Work:
 
 def offsets_in_transactions(idle: int, *, own_groups: bool) -> Work:
     """Return the row of a transaction with offsets: AddOffsetsToTxn, TxnOffsetCommit, EndTxn and its markers."""
-    scene = Scene(idle)
+    scene = scene_of(idle)
     scene.commit_pending_offsets(idle, own_groups=own_groups)
     committed = scene.commit_offsets()
     return transactions(scene, scene.add_offsets(), iter(lambda: committed, None), TXN_OFFSET_COMMIT, OLD_VERSION)
@@ -290,7 +307,7 @@ def offsets_in_transactions(idle: int, *, own_groups: bool) -> Work:
 
 def offset_commit(idle: int) -> Work:
     """Return the row of OffsetCommit in a group in which the open transactions have pending offsets."""
-    scene = Scene(idle)
+    scene = scene_of(idle)
     scene.commit_pending_offsets(idle, own_groups=False)
     partition = message("offset_commit", "OffsetCommitRequestPartition", partition_index=0, committed_offset=7)
     topic = message("offset_commit", "OffsetCommitRequestTopic", name=TOPIC, partitions=[partition])
@@ -303,7 +320,7 @@ def stable_offset_fetch(idle: int, *, release_name: str) -> Work:
 
     release_name: the Kafka release that the broker emulates; it decides which group coordinator the broker emulates.
     """
-    scene = Scene(idle, release_name=release_name)
+    scene = scene_of(idle, release_name)
     scene.commit_pending_offsets(idle, own_groups=False)
     topic = message("offset_fetch", "OffsetFetchRequestTopics", name=TOPIC, partition_indexes=[0])
     group = message("offset_fetch", "OffsetFetchRequestGroup", group_id=GROUP, topics=[topic])
@@ -317,7 +334,7 @@ def stable_offset_fetch(idle: int, *, release_name: str) -> Work:
 def describe_transactions(idle: int) -> Work:
     """Return the row of DescribeTransactions for one transactional id."""
     request = message("describe_transactions", "DescribeTransactionsRequest", transactional_ids=[ID])
-    return repeated(Scene(idle), request, DESCRIBE_TRANSACTIONS, DESCRIBE_VERSION)
+    return repeated(scene_of(idle), request, DESCRIBE_TRANSACTIONS, DESCRIBE_VERSION)
 
 
 def repeated(scene: Scene, request: Any, key: int, version: int) -> Work:
@@ -352,4 +369,6 @@ if __name__ == "__main__":
     workload.ROWS.update(
         {row(request, idle): partial(prepare, idle) for request, prepare in PREPARED.items() for idle in (FEW, MANY)}
     )
+    workload.metadata()  # imports the broker
+    prepare_scenes()
     raise SystemExit(workload.main())
