@@ -102,6 +102,7 @@ def test_building_tables_of_a_grown_trace_replaces_tables_of_an_older_version(fo
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("folder", ["trace", "groups", "transactions"], indirect=True)
 def test_spark_renames_columns_of_trace_tables_of_an_older_version_to_the_new_names(spark: Any, folder: Path) -> None:
     """No trace is left to make them again. The other run of the folder has the new format."""
     old = {table: rows(folder / "tables", table) for table in TABLES}
