@@ -79,8 +79,8 @@ def test_produce_with_a_batch_of_impossible_length_fails_for_all_its_partitions(
     cluster.topic("t", 2)
     request = produce("t", made({"values": [30], "codec": 0, "damage": "length tiny"}))
     request.topic_data += produce("t", batch(), 1).topic_data
-    answer = cluster.connect().ask(request, 9)
-    assert [p.error_code for t in answer.responses for p in t.partition_responses] == [2, 2]
+    response = cluster.connect().ask(request, 9)
+    assert [p.error_code for t in response.responses for p in t.partition_responses] == [2, 2]
     assert replica(cluster, 0, index=1).log.log_end_offset == 0
 
 
@@ -91,9 +91,9 @@ def test_partition_not_read_because_of_fetch_limits_has_null_aborted_transaction
     fill(cluster, "t", batch())
     fill(cluster, "t", batch(), partition=1)
     client = cluster.connect()
-    answer = client.ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=50, isolation=1), 5)
-    assert errors(answer) == [0, 0, 3]
-    assert [data.aborted_transactions for _, data in flat(answer)] == [[], None, []]
+    response = client.ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=50, isolation=1), 5)
+    assert errors(response) == [0, 0, 3]
+    assert [data.aborted_transactions for _, data in flat(response)] == [[], None, []]
     assert [data.aborted_transactions for _, data in flat(client.ask(fetch(("t", 2, 0)), 5))] == [[]]
     parted = client.ask(fetch(("t", 0, 8), last_epoch=0, isolation=1), 12)
     assert [data.aborted_transactions for _, data in flat(parted)] == [None]
@@ -139,12 +139,12 @@ def test_restarted_broker_deletes_a_topic_that_was_deleted_while_it_was_stopped(
     cluster.state.stop_broker(2)
     cluster.state.controller.delete_topic("t")
     cluster.run()
-    held = cluster.state.nodes[2].replicas
-    assert held.topics == ("t",)
+    replicas = cluster.state.nodes[2].replicas
+    assert replicas.topics == ("t",)
     cluster.state.setting_changed()
     cluster.state.start_broker(2)
     cluster.run()
-    assert held.topics == () and not held.partitions
+    assert replicas.topics == () and not replicas.partitions
 
 
 @pytest.mark.rule("D2", "X-2")

@@ -27,19 +27,19 @@ SIZES = (80, 120, 200, 700, 2000)
 def _fill(value: Any, absent: tuple[str, ...] = ()) -> None:
     """Set the topic name `t` in all name fields, and the other fields that a default request needs to be valid."""
     for field in fields(value):
-        held = getattr(value, field.name)
+        field_value = getattr(value, field.name)
         if field.name in absent:
             continue
-        if field.name in ("name", "topic") and isinstance(held, str):
+        if field.name in ("name", "topic") and isinstance(field_value, str):
             setattr(value, field.name, "t")
-        elif field.name in ("group_id", "key") and isinstance(held, str):
+        elif field.name in ("group_id", "key") and isinstance(field_value, str):
             setattr(value, field.name, "a-group")
         elif field.name == "client_software_name":
             value.client_software_name = "test"
         elif field.name == "client_software_version":
             value.client_software_version = "1.0"
-        elif is_dataclass(held):
-            _fill(held)
+        elif is_dataclass(field_value):
+            _fill(field_value)
 
 
 VERSIONS = [(key, version) for key, versions in OFFERED.items() for version in versions]
@@ -92,8 +92,8 @@ class Work:
     def produce(self) -> None:
         partition = self.chance.randrange(self.partitions)
         size = self.chance.choice(SIZES)
-        answer = produced(self.client(partition).ask(produce("t", batch_of_bytes(size), partition), 9))
-        assert (answer.error_code, answer.base_offset) == (0, len(self.accepted[partition]))
+        response = produced(self.client(partition).ask(produce("t", batch_of_bytes(size), partition), 9))
+        assert (response.error_code, response.base_offset) == (0, len(self.accepted[partition]))
         self.accepted[partition].append(size)
 
     def refuse(self) -> None:

@@ -38,26 +38,28 @@ def alter(cluster: VirtualCluster, kind: int, name: str, *operations: Operation,
     """Send IncrementalAlterConfigs to the named broker, or to broker 0, and return the error code."""
     resource = AlterConfigsResource(kind, name, [AlterableConfig(*operation) for operation in operations])
     client = cluster.connect(int(name) if kind == BROKER and name in ("0", "1") else 0)
-    [answer] = client.ask(IncrementalAlterConfigsRequest([resource], validate), 1).responses
-    assert (answer.error_message is None) == (answer.error_code == 0)
-    return int(answer.error_code)
+    [resource_response] = client.ask(IncrementalAlterConfigsRequest([resource], validate), 1).responses
+    assert (resource_response.error_message is None) == (resource_response.error_code == 0)
+    return int(resource_response.error_code)
 
 
 def replace(cluster: VirtualCluster, kind: int, name: str, validate: bool = False, **values: str | None) -> int:
     """Send AlterConfigs and return the error code; dots in setting names are written as underscores."""
     configs = [OldConfig(key.replace("_", "."), value) for key, value in values.items()]
-    [answer] = cluster.connect().ask(AlterConfigsRequest([OldResource(kind, name, configs)], validate), 2).responses
-    return int(answer.error_code)
+    [resource_response] = (
+        cluster.connect().ask(AlterConfigsRequest([OldResource(kind, name, configs)], validate), 2).responses
+    )
+    return int(resource_response.error_code)
 
 
 def described(cluster: VirtualCluster, kind: int, name: str, *keys: str, broker_id: int = 0) -> dict[str, Any]:
     """Return setting name to (value, source, read-only, synonyms as (value, source))."""
     request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, list(keys) or None)], True)
-    [answer] = cluster.connect(broker_id).ask(request, 4).results
-    assert (answer.error_code, answer.error_message) == (0, "")
+    [result] = cluster.connect(broker_id).ask(request, 4).results
+    assert (result.error_code, result.error_message) == (0, "")
     return {
         c.name: (c.value, c.config_source, c.read_only, [(s.value, s.source) for s in c.synonyms])
-        for c in answer.configs
+        for c in result.configs
     }
 
 
@@ -114,8 +116,8 @@ def test_broker_rejects_changes_to_the_settings_of_another_broker_id(cluster: Vi
     names = {"1": unexpected, "x": no_number, "01": unexpected, "-1": unexpected, " 0": no_number}
     for name, message in names.items():
         resource = AlterConfigsResource(BROKER, name, [AlterableConfig(LEADER_RATE, SET, "1")])
-        [answer] = cluster.connect(0).ask(IncrementalAlterConfigsRequest([resource]), 1).responses
-        assert (answer.error_code, answer.error_message) == (42, message.format(name))
+        [resource_response] = cluster.connect(0).ask(IncrementalAlterConfigsRequest([resource]), 1).responses
+        assert (resource_response.error_code, resource_response.error_message) == (42, message.format(name))
     assert cluster.state.nodes[1].replicas.leader_quota.bound == 2**63 - 1
 
 
@@ -225,8 +227,8 @@ def test_topic_listed_twice_in_alter_configs_is_rejected_and_other_topics_change
         return OldResource(TOPIC, name, [OldConfig("retention.ms", "5")])
 
     cluster.topic("u")
-    answers = cluster.connect().ask(AlterConfigsRequest([old("t"), old("u"), old("t")]), 0).responses
-    assert [a.error_code for a in answers] == [42, 0, 42]
+    resource_responses = cluster.connect().ask(AlterConfigsRequest([old("t"), old("u"), old("t")]), 0).responses
+    assert [a.error_code for a in resource_responses] == [42, 0, 42]
     assert described(cluster, TOPIC, "t", "retention.ms")["retention.ms"][1] == DEFAULT
     assert described(cluster, TOPIC, "u", "retention.ms")["retention.ms"][:2] == ("5", OF_TOPIC)
 
@@ -240,7 +242,7 @@ def test_unknown_broker_setting_is_stored_and_described_as_a_secret(release: str
 
     def shown() -> list[Any]:
         request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, resource, ["no.such"])], True)
-        [answer] = cluster.connect().ask(request, 4).results
+        [result] = cluster.connect().ask(request, 4).results
         return [
             (
                 c.value,
@@ -250,7 +252,7 @@ def test_unknown_broker_setting_is_stored_and_described_as_a_secret(release: str
                 c.config_type,
                 [(s.value, s.source) for s in c.synonyms],
             )
-            for c in answer.configs
+            for c in result.configs
         ]
 
     assert alter(cluster, BROKER, resource, ("no.such", SET, "1"), validate=True) == 0

@@ -53,8 +53,8 @@ def test_fetch_versions_before_3_limit_each_partition_but_not_the_whole_response
         fill(cluster, "t", batch_of_bytes(900), partition=index)
     request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=1000, max_bytes=1, version=version)
     request.max_bytes = INT_MAX
-    answer = cluster.connect().ask(request, version)
-    assert errors(answer) == [0, 0, 0] and min(sizes(answer)) >= 900
+    response = cluster.connect().ask(request, version)
+    assert errors(response) == [0, 0, 0] and min(sizes(response)) >= 900
 
 
 # ---- the request's limit ---------------------------------------------------------------------------------------------------------
@@ -70,13 +70,13 @@ def test_quota_limits_the_bytes_of_a_consumer_fetch_but_not_of_a_follower_fetch(
     limit(cluster, client_id="reader", consumer_byte_rate=1000.0)
     client = cluster.connect(client_id="reader")
     assert sizes(client.ask(fetch(("t", 0, 0), replica_id=1), 11)) == [20_000]
-    answer = client.ask(fetch(("t", 0, 0), max_bytes=INT_MAX, isolation=0), 11)  # nothing is below the high watermark
-    assert sizes(answer) == [0]
+    response = client.ask(fetch(("t", 0, 0), max_bytes=INT_MAX, isolation=0), 11)  # nothing is below the high watermark
+    assert sizes(response) == [0]
     cluster.connect().ask(fetch(("t", 0, 20), replica_id=1), 11)
     cluster.run()
-    throttled_answer = cluster.connect(client_id="reader").ask(fetch(("t", 0, 0), max_bytes=INT_MAX), 11)
-    assert 0 < throttled_answer.throttle_time_ms < 200  # 10 s of quota, and the overhead above it; not 20 s
-    assert flat(throttled_answer) == []
+    throttled_response = cluster.connect(client_id="reader").ask(fetch(("t", 0, 0), max_bytes=INT_MAX), 11)
+    assert 0 < throttled_response.throttle_time_ms < 200  # 10 s of quota, and the overhead above it; not 20 s
+    assert flat(throttled_response) == []
 
 
 @pytest.mark.rule("F-5")
@@ -163,8 +163,8 @@ def test_fetch_returns_the_same_bytes_from_memory_and_from_segment_files(cluster
 
 @pytest.mark.rule("F-22")
 def test_fetch_returns_empty_records_not_null_for_partitions_without_data(cluster: VirtualCluster) -> None:
-    answer = cluster.connect().ask(fetch(("t", 0, 0), ("missing", 0, 0), ("t", 1, 5)), 11)
-    assert [data.records for _, data in flat(answer)] == [b"", b"", b""]
+    response = cluster.connect().ask(fetch(("t", 0, 0), ("missing", 0, 0), ("t", 1, 5)), 11)
+    assert [data.records for _, data in flat(response)] == [b"", b"", b""]
 
 
 @pytest.mark.rule("F-22")

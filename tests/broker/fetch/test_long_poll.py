@@ -136,11 +136,11 @@ def test_one_append_completes_all_parked_fetches_in_the_order_in_which_they_arri
 
 @pytest.mark.rule("F-29")
 def test_disconnect_of_a_client_drops_only_its_own_parked_fetch(cluster: VirtualCluster) -> None:
-    gone, stays = (send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(2))
-    gone.connection.lost()
+    disconnected, connected = (send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(2))
+    disconnected.connection.lost()
     assert len(replica(cluster, 0).watchers) == 1
     fill(cluster, "t", batch(b"a"))
-    assert (len(gone.answers), len(stays.answers)) == (0, 1)
+    assert (len(disconnected.answers), len(connected.answers)) == (0, 1)
 
 
 # ---- what does not complete a parked fetch ---------------------------------------------------------------------------------------
@@ -148,13 +148,13 @@ def test_disconnect_of_a_client_drops_only_its_own_parked_fetch(cluster: Virtual
 
 @pytest.mark.rule("F-30")
 def test_fetch_waits_max_wait_ms_if_its_partition_limits_sum_to_less_than_min_bytes(cluster: VirtualCluster) -> None:
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     limits: dict[str, Any] = {"min_bytes": 10_000, "partition_max": 1000}
     client = send(cluster, ("t", 0, 0), max_wait_ms=700, **limits)
     fill(cluster, "t", *(batch_of_bytes(1000) for _ in range(12)))  # 12000 bytes are available, 1000 of them count
     assert client.answers == []
     cluster.advance(1000)
-    assert (answered_at(client, begun), sizes(client.latest)) == ([700], [1000])
+    assert (answered_at(client, start_ms), sizes(client.latest)) == ([700], [1000])
     assert sizes(send(cluster, ("t", 0, 0), max_wait_ms=700, min_bytes=0, partition_max=1000).latest) == [1000]
 
 
@@ -182,9 +182,9 @@ def test_unreplicated_append_completes_parked_follower_fetches_but_no_consumer_f
     send(cluster, ("t", 0, 1), replica_id=1)
     assert consumer.answers == []  # broker 2 still has no new records
     cluster.advance(300)
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     release(cluster, 2)
-    assert (answered_at(consumer, begun), sizes(consumer.latest)) == ([0], [120])
+    assert (answered_at(consumer, start_ms), sizes(consumer.latest)) == ([0], [120])
 
 
 @pytest.mark.rule("F-30")
@@ -202,10 +202,10 @@ def test_fetch_parked_on_a_follower_completes_within_500_ms_of_a_produce() -> No
     for semantics, longest_ms in (("kip", 0), ("kafka", 500)):
         cluster = three(semantics)
         client = send(cluster, ("t", 0, 0), broker_id=1, max_wait_ms=20_000)
-        begun = cluster.now_ms
+        start_ms = cluster.now_ms
         fill(cluster, "t", batch(b"a"))
         cluster.advance(15_000)
-        [waited_ms] = answered_at(client, begun)
+        [waited_ms] = answered_at(client, start_ms)
         assert waited_ms <= longest_ms
         assert sizes(client.latest)[0] > 0
 
@@ -241,21 +241,21 @@ def test_follower_fetch_gets_a_new_high_watermark_at_once_if_option_semantics_is
         session = follower.ask(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=0), 12).session_id
         assert only(follower.latest).high_watermark == 0
         follower.answers.clear()
-        begun = cluster.now_ms
+        start_ms = cluster.now_ms
         follower.send(fetch(("t", 0, 1), replica_id=1, session=(session, 1), max_wait_ms=500), 12)
         assert replica(cluster, 0).log.high_watermark == 1
         assert len(follower.answers) == answered
         cluster.advance(500)
-        assert answered_at(follower, begun) == ([0] if semantics == "kip" else [500])
+        assert answered_at(follower, start_ms) == ([0] if semantics == "kip" else [500])
         assert only(follower.latest).high_watermark == 1
 
 
 @pytest.mark.rule("T-4", "F-28")
 def test_parked_fetch_that_exceeds_its_quota_when_it_completes_returns_no_records(cluster: VirtualCluster) -> None:
     limit(cluster, consumer_byte_rate=10.0)
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     client = send(cluster, ("t", 0, 0), max_wait_ms=700)
     cluster.advance(100)
     fill(cluster, "t", batch_of_bytes(5000))
-    assert answered_at(client, begun) == [100]
+    assert answered_at(client, start_ms) == [100]
     assert client.latest.responses == [] and client.latest.throttle_time_ms > 0

@@ -111,15 +111,15 @@ def test_random_fetches_return_the_stored_bytes_within_partition_and_response_li
     )
     for topic, (_, _, partition_max) in zip(request.topics, requests, strict=True):
         topic.partitions[0].partition_max_bytes = partition_max
-    answer = flat(cluster.connect().ask(request, version))
+    response = flat(cluster.connect().ask(request, version))
 
-    assert [(data.partition_index, data.error_code) for _, data in answer] == [(index, 0) for index, _, _ in requests]
-    sizes = [len(data.records) for _, data in answer]
+    assert [(data.partition_index, data.error_code) for _, data in response] == [(index, 0) for index, _, _ in requests]
+    sizes = [len(data.records) for _, data in response]
     assert sizes == expected(partition_logs, requests, max_bytes, from_follower)
 
     first = next((size for size in sizes if size), 0)
     assert sum(sizes) <= max(max_bytes, first)
-    for (index, offset, partition_max), (_, data) in zip(requests, answer, strict=True):
+    for (index, offset, partition_max), (_, data) in zip(requests, response, strict=True):
         start = sum(partition_logs[index].sizes[:offset])
         assert bytes(data.records) == stored[index][start : start + len(data.records)]
         assert len(data.records) <= max(partition_max, first)

@@ -70,10 +70,10 @@ class Fetcher:
         context = self.begin(session_id, epoch, *args, **more)
         results = self.read(context)
         included = list(context.included(results))
-        answer = context.commit(results, self.now_ms)
+        response = context.commit(results, self.now_ms)
         # The size charged to a quota is the size sent.
-        assert list(answer.partitions) == included
-        return answer
+        assert list(response.partitions) == included
+        return response
 
     def order(self, session_id: int) -> list[Key]:
         session = self.cache.get(session_id)
@@ -292,8 +292,8 @@ def test_partition_listed_twice_in_a_fetch_is_read_once_from_the_offset_listed_l
 @pytest.mark.rule("S-12")
 def test_fetch_with_a_session_cache_of_zero_slots_succeeds_without_a_session() -> None:
     f = Fetcher(slots=0)
-    answer = f.fetch(0, 0, requests(FOO0))
-    assert (answer.session_id, keys(answer)) == (0, [FOO0])
+    response = f.fetch(0, 0, requests(FOO0))
+    assert (response.session_id, keys(response)) == (0, [FOO0])
 
 
 def many(size: int) -> list[tuple[Key, PartitionRequest]]:
@@ -437,16 +437,16 @@ class SessionMachine(RuleBasedStateMachine):
         assert dict(context.partitions()) == {k: request(o) for k, o in self.listed.items()}
         results = self.f.read(context)
         included = list(context.included(results))
-        answer = context.throttled() if throttled else context.commit(results, 0)
-        assert answer.error_code == 0 and list(answer.partitions) == ([] if throttled else included)
-        for key, result in answer.partitions:
+        response = context.throttled() if throttled else context.commit(results, 0)
+        assert response.error_code == 0 and list(response.partitions) == ([] if throttled else included)
+        for key, result in response.partitions:
             self.believed[key] = (result.error_code, result.high_watermark, result.log_start_offset)
         if not throttled:
             for key in self.listed:
                 true = self.f.log[key]
                 assert self.believed[key] == (true.error_code, true.high_watermark, true.log_start_offset)
-        if answer.session_id:
-            self.session_id = answer.session_id
+        if response.session_id:
+            self.session_id = response.session_id
             self.epoch = next_epoch(self.epoch)
 
     @invariant()

@@ -118,9 +118,9 @@ def test_throttled_fetch_ignores_a_wrong_session_epoch_and_keeps_the_session(clu
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0)).session_id
     cluster.state.request_cost_ms["Fetch"] = 100.0
-    answer = reader.ask((session, 9))
-    assert answer.throttle_time_ms == 1000
-    assert top(answer) == (0, 0, 0)
+    response = reader.ask((session, 9))
+    assert response.throttle_time_ms == 1000
+    assert top(response) == (0, 0, 0)
     cluster.advance(20_000)
     cluster.state.request_cost_ms["Fetch"] = 0.0
     assert top(reader.ask((session, 1))) == (0, session, 0)
@@ -133,9 +133,9 @@ def test_partitions_omitted_from_a_throttled_fetch_are_returned_by_the_next_fetc
     fill(cluster, "foo", batch_of_bytes(500), partition=1)
     limit(cluster, client_id="reader", request_percentage=0.1)
     cluster.state.request_cost_ms["Fetch"] = 100.0
-    answer = reader.ask((session, 1), ("foo", 0, 0), ("bar", 2, 0))
-    assert top(answer) == (0, session, 0)
-    assert answer.throttle_time_ms == 1000
+    response = reader.ask((session, 1), ("foo", 0, 0), ("bar", 2, 0))
+    assert top(response) == (0, session, 0)
+    assert response.throttle_time_ms == 1000
     cluster.state.request_cost_ms["Fetch"] = 0.0
     cluster.advance(20_000)
     again = reader.ask((session, 2))
@@ -171,9 +171,9 @@ def test_fetch_without_a_free_session_slot_succeeds_with_session_id_zero(slots: 
     cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": slots})
     cluster.topic("foo")
     fill(cluster, "foo", batch_of_bytes(100))
-    answers = [Reader(cluster).ask(NEW, ("foo", 0, 0)) for _ in range(3)]
-    assert [sizes(answer) for answer in answers] == [[100]] * 3
-    assert sum(answer.session_id > 0 for answer in answers) == session_count
+    responses = [Reader(cluster).ask(NEW, ("foo", 0, 0)) for _ in range(3)]
+    assert [sizes(response) for response in responses] == [[100]] * 3
+    assert sum(response.session_id > 0 for response in responses) == session_count
 
 
 @pytest.mark.rule("S-13")
@@ -207,10 +207,10 @@ def test_parked_fetch_completes_after_its_session_is_evicted() -> None:
 @pytest.mark.rule("S-2")
 def test_fetch_session_is_created_when_the_fetch_completes_not_when_parked(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     reader.client.send(reader.request(NEW, ("foo", 0, 0), max_wait_ms=500), LATEST)
     assert len(cluster.state.nodes[0].sessions) == 0
     cluster.advance(500)
-    assert answered_at(reader.client, begun) == [500]
+    assert answered_at(reader.client, start_ms) == [500]
     assert reader.client.latest.session_id > 0
     assert len(cluster.state.nodes[0].sessions) == 1

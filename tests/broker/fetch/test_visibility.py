@@ -93,9 +93,9 @@ def test_fetch_above_high_watermark_gets_an_error_if_option_semantics_is_kip() -
         client = cluster.connect(broker_id)
         client.send(fetch(("t", 0, 2), max_wait_ms=700), 12)
         assert client.answers == []  # a fetch at the high watermark is parked without an error
-        begun = cluster.now_ms
+        start_ms = cluster.now_ms
         cluster.advance(700)
-        assert (answered_at(client, begun), errors(client.latest)) == ([700], [0])
+        assert (answered_at(client, start_ms), errors(client.latest)) == ([700], [0])
 
 
 @pytest.mark.rule("F-17", "D1")
@@ -105,10 +105,10 @@ def test_fetch_above_high_watermark_returns_no_records_if_option_semantics_is_ka
     for broker_id in (0, 1):
         for offset in (2, 4, 5):
             client = cluster.connect(broker_id)
-            begun = cluster.now_ms
+            start_ms = cluster.now_ms
             client.send(fetch(("t", 0, offset), max_wait_ms=700), 12)
             cluster.advance(700)
-            assert answered_at(client, begun) == [700 if offset == 2 else 0]
+            assert answered_at(client, start_ms) == [700 if offset == 2 else 0]
             data = only(client.latest)
             assert (data.error_code, partition_offsets(data), bytes(data.records)) == (0, (2, 2, 0), b"")
 
@@ -169,10 +169,10 @@ def test_fetch_lists_partitions_with_errors_after_readable_partitions() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 2)
     fill(cluster, "t", batch(b"a"))
-    answer = ask(cluster, 0, ("missing", 0, 0), ("t", 0, 0), ("t", 9, 0), ("t", 1, 0))
-    partition_errors = [(topic, data.partition_index, data.error_code) for topic, data in flat(answer)]
+    response = ask(cluster, 0, ("missing", 0, 0), ("t", 0, 0), ("t", 9, 0), ("t", 1, 0))
+    partition_errors = [(topic, data.partition_index, data.error_code) for topic, data in flat(response)]
     assert partition_errors == [("t", 0, 0), ("t", 1, 0), ("missing", 0, 3), ("t", 9, 3)]
-    assert [partition_offsets(data) for _, data in flat(answer)[2:]] == [UNKNOWN, UNKNOWN]
+    assert [partition_offsets(data) for _, data in flat(response)[2:]] == [UNKNOWN, UNKNOWN]
 
 
 @pytest.mark.rule("F-23")
@@ -181,8 +181,8 @@ def test_fetch_v13_returns_error_unknown_topic_id_for_an_unknown_topic() -> None
     cluster.topic("t", 1)
     ids = {**topic_ids(cluster), "missing": bytes(range(16))}
     request = fetch(("missing", 0, 0), ("t", 0, 0), ("t", 5, 0), version=13, topic_ids=ids)
-    answer = cluster.connect().ask(request, 13)
-    assert [(d.error_code, t.topic_id) for t in answer.responses for d in t.partitions] == [
+    response = cluster.connect().ask(request, 13)
+    assert [(d.error_code, t.topic_id) for t in response.responses for d in t.partitions] == [
         (0, ids["t"]),
         (100, ids["missing"]),
         (3, ids["t"]),
@@ -213,8 +213,8 @@ def test_fetch_session_rejects_a_leader_epoch_that_is_too_old_or_too_new() -> No
             client = cluster.connect(broker_id)
             session = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
             assert flat(client.ask(fetch(session=(session, 1)), 11)) == []
-            answer = client.ask(fetch(("t", 0, 0), session=(session, 2), epoch=epoch), 11)
-            assert (answer.error_code, errors(answer)) == (0, [expected] if expected else [])
+            response = client.ask(fetch(("t", 0, 0), session=(session, 2), epoch=epoch), 11)
+            assert (response.error_code, errors(response)) == (0, [expected] if expected else [])
 
 
 def _with_epochs() -> VirtualCluster:
@@ -303,5 +303,5 @@ def test_fetch_with_the_replica_id_of_the_leader_itself_is_rejected() -> None:
     cluster = three()
     client = cluster.connect()
     for replica_id, epoch, error in ((0, -1, 6), (0, 0, 75), (1, -1, 0), (7, -1, 6)):
-        answer = client.ask(fetch(("t", 0, 0), replica_id=replica_id, epoch=epoch, max_wait_ms=0), 11)
-        assert errors(answer) == [error], (replica_id, epoch)
+        response = client.ask(fetch(("t", 0, 0), replica_id=replica_id, epoch=epoch, max_wait_ms=0), 11)
+        assert errors(response) == [error], (replica_id, epoch)

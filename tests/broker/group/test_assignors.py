@@ -91,8 +91,8 @@ def groups(draw: st.DrawFn, *, homogeneous: bool) -> tuple[list[MemberSubscripti
             if owner == name:
                 target.setdefault(topic_id, set()).add(index)
         topics = shared if homogeneous else draw(some_topics)
-        held = {topic_id: frozenset(indexes) for topic_id, indexes in target.items()}
-        members.append(MemberSubscription(name, None, topics, held))
+        previous = {topic_id: frozenset(indexes) for topic_id, indexes in target.items()}
+        members.append(MemberSubscription(name, None, topics, previous))
     return members, counts
 
 
@@ -157,11 +157,11 @@ def test_uniform_assignor_gives_members_partition_counts_that_differ_by_at_most_
     assert max(sizes) - min(sizes) <= 1
     lower = min(sizes)
     for m in members:
-        held = {
+        owned = {
             (t, index) for t, indexes in m.target.items() if t in m.topic_ids for index in indexes if index < counts[t]
         }
-        kept = {(t, index) for t, indexes in targets[m.member_id].items() for index in indexes} & held
-        assert len(kept) >= min(len(held), lower)  # a member loses partitions only if it has more than its share
+        kept = {(t, index) for t, indexes in targets[m.member_id].items() for index in indexes} & owned
+        assert len(kept) >= min(len(owned), lower)  # a member loses partitions only if it has more than its share
     again = [m._replace(target=targets[m.member_id]) for m in members]
     assert assign_uniform(again, counts, is_release_4_1=is_release_4_1) == targets
 

@@ -52,8 +52,8 @@ def test_leave_group_removes_several_classic_members_in_one_epoch_since_kafka_4_
     for member_id in "BC":
         group.join(member_id)
     leaving = [MemberIdentity(*ids) for ids in (("", "i1"), ("B", None), ("q", None), ("C", "i1"), ("", "i2"))]
-    answer = group.client.ask(LeaveGroupRequest("g", members=leaving), 4)
-    errors = [member.error_code for member in answer.members]
+    response = group.client.ask(LeaveGroupRequest("g", members=leaving), 4)
+    errors = [member.error_code for member in response.members]
     if group.release == "3.9":
         assert errors == [UNKNOWN_MEMBER] * 3 + [FENCED_INSTANCE, UNKNOWN_MEMBER] and group.epochs[1] == 3
     else:
@@ -71,12 +71,12 @@ def test_member_that_drops_a_topic_while_revoking_gets_an_assignment_since_kafka
     dropped = next(name for name in both if group.id_of(name) in assigned)
     owned = [ConsumerGroupHeartbeatRequestTopicPartitions(group.id_of(name), sorted(ALL)) for name in both]
     names = [name for name in both if name != dropped]
-    answer = group.beat("A", 1, names=names, topic_partitions=owned)
+    response = group.beat("A", 1, names=names, topic_partitions=owned)
     if group.release == "3.9":
-        assert answer.assignment is None
+        assert response.assignment is None
     else:
-        rest = {t.topic_id: t.partitions for t in answer.assignment.topic_partitions}
-        assert (answer.member_epoch, rest) == (1, {i: p for i, p in assigned.items() if i != group.id_of(dropped)})
+        rest = {t.topic_id: t.partitions for t in response.assignment.topic_partitions}
+        assert (response.member_epoch, rest) == (1, {i: p for i, p in assigned.items() if i != group.id_of(dropped)})
 
 
 def test_heartbeat_that_confirms_a_revocation_gets_a_new_assignment_since_kafka_4_2(group: Group) -> None:

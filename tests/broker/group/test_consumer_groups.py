@@ -49,7 +49,7 @@ def group(request: pytest.FixtureRequest) -> Group:
 @pytest.mark.rule("SN-28")
 def test_consumer_group_heartbeats_with_invalid_fields_are_rejected(group: Group) -> None:
     assert group.join("A").error_code == 0
-    for answer, error, text in (
+    for response, error, text in (
         (group.join("B", timeout_ms=-1), INVALID, "RebalanceTimeoutMs must be provided in first request."),
         (group.beat("B", 0, None, ["T"], timeout_ms=1), INVALID, "TopicPartitions must be empty when (re-)joining."),
         (group.beat("B", 0, [1], ["T"], timeout_ms=1), INVALID, "TopicPartitions must be empty when (re-)joining."),
@@ -68,8 +68,13 @@ def test_consumer_group_heartbeats_with_invalid_fields_are_rejected(group: Group
         (group.join("B", instance_id=""), INVALID, None),
         (group.join("B", rack_id=""), INVALID, None),
     ):
-        assert (answer.error_code, answer.member_id, answer.member_epoch, answer.assignment) == (error, None, 0, None)
-        assert text is None or answer.error_message == text
+        assert (response.error_code, response.member_id, response.member_epoch, response.assignment) == (
+            error,
+            None,
+            0,
+            None,
+        )
+        assert text is None or response.error_message == text
     assert [member.member_id for member in group.described().members] == ["A"]
 
 
@@ -81,8 +86,8 @@ def test_consumer_group_heartbeat_without_member_id_is_accepted_in_v0_but_not_v1
 
 @pytest.mark.rule("SN-29")
 def test_single_member_of_a_consumer_group_gets_all_partitions(group: Group) -> None:
-    answer = group.join("A")
-    assert group.seen(answer) == (1, ALL) and (answer.member_id, answer.heartbeat_interval_ms) == ("A", 5000)
+    response = group.join("A")
+    assert group.seen(response) == (1, ALL) and (response.member_id, response.heartbeat_interval_ms) == ("A", 5000)
     assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
     assert group.beat("A", 9).error_code == FENCED_EPOCH
     assert group.beat("zzz", 1).error_code == UNKNOWN_MEMBER
@@ -152,8 +157,13 @@ def test_changed_subscription_of_a_member_starts_a_new_consumer_group_epoch(grou
 def test_each_leaving_member_starts_a_new_epoch_and_the_last_one_empties_the_group(group: Group) -> None:
     for member_id in "ABC":
         group.join(member_id)
-    answer = group.beat("C", -1)
-    assert (answer.error_code, answer.member_epoch, answer.heartbeat_interval_ms, answer.assignment) == (0, -1, 0, None)
+    response = group.beat("C", -1)
+    assert (response.error_code, response.member_epoch, response.heartbeat_interval_ms, response.assignment) == (
+        0,
+        -1,
+        0,
+        None,
+    )
     assert group.epochs == ("Assigning", 4, 3)
     assert group.beat("C", -1).error_code == UNKNOWN_MEMBER
     for member_id in "AB":
@@ -209,8 +219,8 @@ def test_offset_commits_and_fetches_of_a_member_need_the_current_member_epoch(gr
     assert commit(group, 9, -1, "") == UNKNOWN_MEMBER
     for member_id, epoch, error in (("A", 1, STALE_EPOCH), ("q", 2, UNKNOWN_MEMBER), (None, -1, 0), ("A", 2, 0)):
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", member_id, epoch, None)])
-        [answer] = group.client.ask(request, 9).groups
-        assert (answer.error_code, len(answer.topics)) == (error, int(error == 0))
+        [group_response] = group.client.ask(request, 9).groups
+        assert (group_response.error_code, len(group_response.topics)) == (error, int(error == 0))
 
 
 @pytest.mark.rule("SN-37")
@@ -255,8 +265,8 @@ def test_member_that_does_not_revoke_partitions_in_time_is_fenced(group: Group) 
 @pytest.mark.rule("SN-41")
 def test_partitions_added_to_a_topic_are_assigned_at_the_next_heartbeat(group: Group) -> None:
     group.join("A")
-    answer = group.client.ask(CreatePartitionsRequest([CreatePartitionsTopic("T", 8, None)], 1000), 1)
-    assert answer.results[0].error_code == 0
+    response = group.client.ask(CreatePartitionsRequest([CreatePartitionsTopic("T", 8, None)], 1000), 1)
+    assert response.results[0].error_code == 0
     assert group.seen(group.beat("A", 1, sorted(ALL))) == (2, set(range(8)))
 
 
@@ -282,12 +292,14 @@ def test_consumer_group_rejects_members_beyond_its_maximum_size() -> None:
 def test_partitions_of_a_subscribed_topic_are_assigned_after_the_topic_is_created(group: Group) -> None:
     assert group.seen(group.join("A", "later")) == (1, set())
     group.cluster.topic("later", 2)
-    answer = group.beat("A", 1, [])
-    assert answer.member_epoch == 2
-    assert [(t.topic_id, t.partitions) for t in answer.assignment.topic_partitions] == [(group.id_of("later"), [0, 1])]
+    response = group.beat("A", 1, [])
+    assert response.member_epoch == 2
+    assert [(t.topic_id, t.partitions) for t in response.assignment.topic_partitions] == [
+        (group.id_of("later"), [0, 1])
+    ]
     group.cluster.state.controller.delete_topic("later")
-    answer = group.beat("A", 2, [])
-    assert (answer.member_epoch, answer.assignment.topic_partitions) == (3, [])
+    response = group.beat("A", 2, [])
+    assert (response.member_epoch, response.assignment.topic_partitions) == (3, [])
 
 
 def test_consumer_group_is_described_identically_before_and_after_a_coordinator_move() -> None:
@@ -315,17 +327,17 @@ def test_new_coordinator_answers_heartbeats_only_after_loaded_records_are_replic
     group.join("A")
     leader = group.cluster.state.coordinator_of("g")
     index = java_hash("g") % len(group.cluster.state.controller.image.topics[OFFSETS].partitions)
-    new, held = (broker_id for broker_id in range(3) if broker_id != leader)
-    hold(group.cluster, held, topic=OFFSETS, index=index)
+    new_leader, held_follower = (broker_id for broker_id in range(3) if broker_id != leader)
+    hold(group.cluster, held_follower, topic=OFFSETS, index=index)
     group.client.send(group.request("A", 1, ALL, ["T", "t1"], timeout_ms=TIMEOUT_MS), group.version)
     group.cluster.advance(100)
     assert len(group.client.answers) == 1  # of the join
-    elect(group.cluster, new, OFFSETS, index)
-    member = group.cluster.connect(new)
+    elect(group.cluster, new_leader, OFFSETS, index)
+    member = group.cluster.connect(new_leader)
     member.send(group.request("A", 1, ALL, ["T", "t1"], timeout_ms=TIMEOUT_MS), group.version)
     group.cluster.run()
     assert member.answers == []
-    release(group.cluster, held, topic=OFFSETS, index=index)
+    release(group.cluster, held_follower, topic=OFFSETS, index=index)
     group.cluster.advance(100)
     assert member.latest.member_epoch == 2
 

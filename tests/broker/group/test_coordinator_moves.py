@@ -262,8 +262,8 @@ def test_offset_commit_is_answered_only_after_replication(three: VirtualCluster)
     assert client.answers == []
     reader = three.connect(broker_id)
     for stable, error in ((False, NONE), (True, UNSTABLE)):
-        answer = reader.ask(OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [0])], require_stable=stable), 7)
-        [partition] = answer.topics[0].partitions
+        response = reader.ask(OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [0])], require_stable=stable), 7)
+        [partition] = response.topics[0].partitions
         assert (partition.committed_offset, partition.error_code) == (-1, error)
     release(three, *followers, topic=OFFSETS, index=index)
     assert client.latest.topics[0].partitions[0].error_code == NONE
@@ -406,8 +406,8 @@ def test_delete_groups_writes_tombstones_to_the_offsets_topic(three: VirtualClus
     assert client.ask(_commit("g", 3, member_id, 1), 7).topics[0].partitions[0].error_code == NONE
 
     def delete(*groups: str) -> list[tuple[str, int]]:
-        answer = client.ask(DeleteGroupsRequest(list(groups)), version)
-        return [(result.group_id, result.error_code) for result in answer.results]
+        response = client.ask(DeleteGroupsRequest(list(groups)), version)
+        return [(result.group_id, result.error_code) for result in response.results]
 
     assert delete("g") == [("g", NON_EMPTY)]
     client.ask(LeaveGroupRequest("g", members=[MemberIdentity(member_id)]), 3)
@@ -426,11 +426,11 @@ def test_offset_delete_rejects_topics_that_members_subscribe_to() -> None:
     client = cluster.connect()
 
     def delete(*topics: str) -> tuple[int, list[tuple[str, int]]]:
-        answer = client.ask(
+        response = client.ask(
             OffsetDeleteRequest("g", [OffsetDeleteRequestTopic(t, [OffsetDeleteRequestPartition(0)]) for t in topics]),
             0,
         )
-        return answer.error_code, [(t.name, p.error_code) for t in answer.topics for p in t.partitions]
+        return response.error_code, [(t.name, p.error_code) for t in response.topics for p in t.partitions]
 
     assert delete("t") == (NOT_FOUND, [])
     member_id = member(client, metadata=subscription("t"))

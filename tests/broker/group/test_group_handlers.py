@@ -71,12 +71,12 @@ def test_join_group_response_contains_the_protocol_type_only_since_version_7(
 ) -> None:
     client = cluster.connect(client_id="me")
     before_ms = cluster.now_ms
-    answer = joined(cluster, client, version)
+    response = joined(cluster, client, version)
     assert client.answers[-1].at_ms == before_ms + DELAY_MS
-    assert answer.member_id == answer.leader and answer.member_id.startswith("me-")
-    assert (answer.generation_id, answer.protocol_name) == (1, "range")
-    assert answer.protocol_type == ("consumer" if version >= 7 else None)
-    assert [(m.member_id, m.metadata) for m in answer.members] == [(answer.member_id, b"mine")]
+    assert response.member_id == response.leader and response.member_id.startswith("me-")
+    assert (response.generation_id, response.protocol_name) == (1, "range")
+    assert response.protocol_type == ("consumer" if version >= 7 else None)
+    assert [(m.member_id, m.metadata) for m in response.members] == [(response.member_id, b"mine")]
     refused = client.ask(old_join(version, group=""), version)
     assert (refused.error_code, refused.protocol_name) == (INVALID_GROUP, None if version >= 7 else "")
 
@@ -85,10 +85,10 @@ def test_join_group_response_contains_the_protocol_type_only_since_version_7(
 def test_join_group_v0_without_rebalance_timeout_uses_the_session_timeout_instead(cluster: VirtualCluster) -> None:
     """A member that does not rejoin is removed after its session timeout of 10 s."""
     client, other = cluster.connect(), cluster.connect()
-    answer = joined(cluster, client, 0)
+    response = joined(cluster, client, 0)
     other.send(old_join(0), 0)
     cluster.advance(5000)
-    client.ask(HeartbeatRequest("g", 1, answer.member_id), 0)
+    client.ask(HeartbeatRequest("g", 1, response.member_id), 0)
     cluster.advance(4999)
     assert other.answers == []
     cluster.advance(1)
@@ -105,9 +105,9 @@ def sync(member_id: str, version: int, generation: int = 1, **assigned: bytes) -
 def test_sync_group_response_has_the_fields_of_the_request_version(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
-    answer = client.ask(sync(member_id, version, **{member_id: b"all"}), version)
-    assert (answer.error_code, answer.assignment) == (0, b"all")
-    assert (answer.protocol_type, answer.protocol_name) == (("consumer", "range") if version >= 5 else (None, None))
+    response = client.ask(sync(member_id, version, **{member_id: b"all"}), version)
+    assert (response.error_code, response.assignment) == (0, b"all")
+    assert (response.protocol_type, response.protocol_name) == (("consumer", "range") if version >= 5 else (None, None))
     assert client.ask(sync("nobody", version), version).error_code == UNKNOWN_MEMBER
 
 
@@ -123,12 +123,12 @@ def test_sync_of_group_leader_completes_parked_syncs_despite_a_disconnected_memb
     for client in clients:
         client.send(join(), 3)
     cluster.advance(3 * DELAY_MS)
-    leader, follower, gone = (client.latest.member_id for client in clients)
+    leader, follower, disconnected = (client.latest.member_id for client in clients)
     clients[1].send(sync(follower, 3), 3)
-    clients[2].send(sync(gone, 3), 3)
+    clients[2].send(sync(disconnected, 3), 3)
     clients[2].connection.close()
     assert len(clients[1].answers) == 1
-    assignments = {leader: b"1", follower: b"2", gone: b"3"}
+    assignments = {leader: b"1", follower: b"2", disconnected: b"3"}
     assert clients[0].ask(sync(leader, 3, **assignments), 3).assignment == b"1"
     assert clients[1].latest.assignment == b"2" and len(clients[2].answers) == 1
 
@@ -155,9 +155,9 @@ def test_leave_group_response_has_a_result_for_each_member_since_version_3(
         assert client.ask(LeaveGroupRequest("g", member_id), version).error_code == 0
     else:
         leaving = [MemberIdentity("nobody"), MemberIdentity(member_id)]
-        answer = client.ask(LeaveGroupRequest("g", members=leaving), version)
-        assert answer.error_code == 0
-        results = [(m.member_id, m.group_instance_id, m.error_code) for m in answer.members]
+        response = client.ask(LeaveGroupRequest("g", members=leaving), version)
+        assert response.error_code == 0
+        results = [(m.member_id, m.group_instance_id, m.error_code) for m in response.members]
         assert results == [("nobody", None, UNKNOWN_MEMBER), (member_id, None, 0)]
     assert client.ask(LeaveGroupRequest(""), version).error_code == INVALID_GROUP
     assert client.ask(DescribeGroupsRequest(["g"]), 0).groups[0].group_state == "Empty"
@@ -186,8 +186,8 @@ def fetched(client: MemoryClient, version: int, *indexes: int, group: str = "g")
         )
     else:
         request = OffsetFetchRequest(group, [OffsetFetchRequestTopic("t", list(indexes))])
-    answer = client.ask(request, version)
-    group_response = answer.groups[0] if version >= 8 else answer
+    response = client.ask(request, version)
+    group_response = response.groups[0] if version >= 8 else response
     assert group_response.error_code == 0
     return [
         (p.partition_index, p.committed_offset, p.error_code, p.metadata)
@@ -199,8 +199,8 @@ def fetched(client: MemoryClient, version: int, *indexes: int, group: str = "g")
 @pytest.mark.parametrize("version", range(1, 10))
 def test_every_offset_fetch_version_returns_the_committed_offsets(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
-    answer = client.ask(commit(version, ("t", 0, 42), ("t", 7, 1), ("nope", 0, 1)), version)
-    assert codes(answer) == [("t", 7, UNKNOWN_TOPIC), ("t", 0, 0), ("nope", 0, UNKNOWN_TOPIC)]
+    response = client.ask(commit(version, ("t", 0, 42), ("t", 7, 1), ("nope", 0, 1)), version)
+    assert codes(response) == [("t", 7, UNKNOWN_TOPIC), ("t", 0, 0), ("nope", 0, UNKNOWN_TOPIC)]
     assert fetched(client, version, 0, 1) == [(0, 42, 0, "note"), (1, -1, 0, "")]
     assert fetched(client, version, 1, group="other") == [(1, -1, 0, "")]
 
@@ -226,23 +226,23 @@ def test_offset_commit_retention_time_sets_when_the_offset_expires(cluster: Virt
 def test_zookeeper_based_version_0_of_offset_commit_and_offset_fetch_is_unsupported(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert codes(client.ask(commit(0, ("t", 0, 1)), 0)) == [("t", 0, UNSUPPORTED)]
-    answer = client.ask(OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [0, 1])]), 0)
-    assert codes(answer) == [("t", 1, UNSUPPORTED), ("t", 0, UNSUPPORTED)]  # in the order of a hash table
+    response = client.ask(OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [0, 1])]), 0)
+    assert codes(response) == [("t", 1, UNSUPPORTED), ("t", 0, UNSUPPORTED)]  # in the order of a hash table
 
 
 def test_offset_fetch_can_request_all_topics_of_a_group_or_several_groups(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(commit(8, ("t", 1, 5), ("t", 0, 6), group="a"), 8)
     client.ask(commit(8, ("t", 1, 7), group="b"), 8)
-    answer = client.ask(OffsetFetchRequest("a", None), 2)
-    assert sorted((p.partition_index, p.committed_offset) for t in answer.topics for p in t.partitions) == [
+    response = client.ask(OffsetFetchRequest("a", None), 2)
+    assert sorted((p.partition_index, p.committed_offset) for t in response.topics for p in t.partitions) == [
         (0, 6),
         (1, 5),
     ]
     assert client.ask(OffsetFetchRequest("nobody", None), 7).topics == []
     groups = [OffsetFetchRequestGroup("b", topics=None), OffsetFetchRequestGroup("a", topics=[])]
-    answer = client.ask(OffsetFetchRequest(groups=groups), 8)
-    assert [(g.group_id, len(g.topics), g.error_code) for g in answer.groups] == [("b", 1, 0), ("a", 0, 0)]
+    response = client.ask(OffsetFetchRequest(groups=groups), 8)
+    assert [(g.group_id, len(g.topics), g.error_code) for g in response.groups] == [("b", 1, 0), ("a", 0, 0)]
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -285,8 +285,8 @@ def test_every_find_coordinator_version_creates_the_consumer_offsets_topic(versi
     request = FindCoordinatorRequest(coordinator_keys=["g", "h"]) if many else FindCoordinatorRequest("g")
 
     def ask() -> list[tuple[int, int, str, int]]:
-        answer = client.ask(request, version)
-        coordinators = answer.coordinators if many else [answer]
+        response = client.ask(request, version)
+        coordinators = response.coordinators if many else [response]
         return [(c.error_code, c.node_id, c.host, c.port) for c in coordinators]
 
     assert "__consumer_offsets" not in cluster.state.controller.image.topics

@@ -30,12 +30,12 @@ class GroupMachine(RuleBasedStateMachine):
     def _collect(self) -> None:
         """Read the new responses and check them: one per request, one leader per generation, and increasing generations."""
         waiting = []
-        for kind, answers in self.parked:
-            assert len(answers) <= 1, "answered twice"
-            if not answers:
-                waiting.append((kind, answers))
+        for kind, responses in self.parked:
+            assert len(responses) <= 1, "answered twice"
+            if not responses:
+                waiting.append((kind, responses))
             elif kind == "join":
-                self._joined(answers[0])
+                self._joined(responses[0])
         self.parked = waiting
 
     def _joined(self, result: Any) -> None:
@@ -97,8 +97,8 @@ class GroupMachine(RuleBasedStateMachine):
             if all(joins.values()):
                 break
             self.bench.advance(1_000)
-        joined = {i: answers.answer for i, answers in joins.items() if answers.answer.error_code == 0}
-        leaders = {answer.leader_id for answer in joined.values()}
+        joined = {i: responses.answer for i, responses in joins.items() if responses.answer.error_code == 0}
+        leaders = {response.leader_id for response in joined.values()}
         for member_id in sorted(joined, key=lambda i: i in leaders):
             self._watch("sync", self.bench.sync(member_id, joined[member_id].generation_id, {}))
         assert {member.member_id for member in self._members()} == set(joined)

@@ -197,7 +197,7 @@ def test_kip_848_join_ends_a_parked_classic_join_and_unblocks_pipelined_requests
     group.cluster.run()
     assert client.answers == []
     assert group.join("A").error_code == 0
-    assert [answer.message.error_code for answer in client.answers] == [REBALANCE, 0]
+    assert [response.message.error_code for response in client.answers] == [REBALANCE, 0]
     expected = {"A", "B"} if is_heartbeat else {"A", client.latest.member_id}
     assert expected < set(members(group))
 

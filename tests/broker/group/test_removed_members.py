@@ -14,11 +14,11 @@ UNKNOWN_MEMBER, FULL, FENCED_INSTANCE = 25, 81, 82
 
 def test_expired_member_whose_join_is_parked_gets_error_unknown_member_id() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=3000)
-    answers = bench.join()
+    responses = bench.join()
     [member_id] = bench.coordinator.groups.get("g").members  # type: ignore[union-attr]
-    assert answers == []
+    assert responses == []
     bench.coordinator.expire_member("g", member_id, bench.now_ms)
-    assert answers.answer.error_code == UNKNOWN_MEMBER
+    assert responses.answer.error_code == UNKNOWN_MEMBER
     bench.advance(3000)
     assert bench.coordinator.describe("g").state == "Empty"
 
@@ -35,10 +35,10 @@ def test_join_phase_completes_when_the_last_member_that_has_not_rejoined_expires
 
 def test_fenced_static_member_with_parked_join_gets_error_fenced_instance_id() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=3000)
-    answers = bench.join(instance="one")
+    responses = bench.join(instance="one")
     [member_id] = bench.coordinator.groups.get("g").members  # type: ignore[union-attr]
     bench.coordinator.fence_member("g", member_id, bench.now_ms)
-    assert answers.answer.error_code == FENCED_INSTANCE
+    assert responses.answer.error_code == FENCED_INSTANCE
     [ghost] = bench.coordinator.groups.get("g").members.values()  # type: ignore[union-attr]
     assert (ghost.group_instance_id, ghost.session_timeout_ms) == ("one", SESSION_MS)
 

@@ -41,8 +41,8 @@ def test_kip_848_coordinator_answers_commit_to_unknown_group_with_group_id_not_f
     cluster.topic("t", 1, 1)
     topics = [OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 1)])]
     client = cluster.connect(cluster.state.coordinator_of("g"))
-    answer = client.ask(OffsetCommitRequest("g", 1, "m", topics=topics), 9)
-    assert answer.topics[0].partitions[0].error_code == error
+    response = client.ask(OffsetCommitRequest("g", 1, "m", topics=topics), 9)
+    assert response.topics[0].partitions[0].error_code == error
 
 
 @pytest.mark.parametrize("codec", Compression)
@@ -55,16 +55,16 @@ def test_committed_offsets_are_compressed_with_offsets_topic_compression_codec(c
         OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 7, committed_metadata="x" * 500)])
     ]
     coordinator = cluster.state.coordinator_of("g")
-    answer = cluster.connect(coordinator).ask(OffsetCommitRequest("g", topics=topics), 8)
-    assert answer.topics[0].partitions[0].error_code == 0
+    response = cluster.connect(coordinator).ask(OffsetCommitRequest("g", topics=topics), 8)
+    assert response.topics[0].partitions[0].error_code == 0
     index = cluster.state.nodes[coordinator].groups.ownership.partition_of("g")
     log = cluster.state.nodes[coordinator].replicas.find(OFFSETS_TOPIC, index).log
     assert {Compression(header.compression) for _, header in log.batches(0)} == {codec}
     cluster.state.stop_broker(coordinator)
     cluster.advance(1000)
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
-    answer = cluster.connect(cluster.state.coordinator_of("g")).ask(request, 8)
-    assert answer.groups[0].topics[0].partitions[0].committed_offset == 7
+    response = cluster.connect(cluster.state.coordinator_of("g")).ask(request, 8)
+    assert response.groups[0].topics[0].partitions[0].committed_offset == 7
 
 
 def test_unknown_compression_codec_of_the_offsets_topic_is_rejected_at_start() -> None:

@@ -151,11 +151,11 @@ def test_replicated_state_of_a_group_equals_a_replay_of_the_log_to_high_watermar
     for producer in producers:
         producer.init()
     is_held = False
-    seen, has_pending = set(), set()
+    actions_seen, has_pending = set(), set()
     for step in range(150):
         group, producer = random.choice(groups), random.choice(producers)
         action = random.choice(("commit", "commit", "join", "leave", "delete", "transaction", "hold"))
-        seen.add((action, is_held))
+        actions_seen.add((action, is_held))
         if action == "commit":
             partition = OffsetCommitRequestPartition(random.randrange(2), step)
             topics = [OffsetCommitRequestTopic(group.topic.name, partitions=[partition])]
@@ -180,7 +180,7 @@ def test_replicated_state_of_a_group_equals_a_replay_of_the_log_to_high_watermar
         with patch.object(storage._log, "read", side_effect=AssertionError):
             assert state(committed._replicated(index)) == state(expected), (step, action)
         has_pending.add(bool(expected.pending))
-    assert len(seen) == 12 and has_pending == {True, False}
+    assert len(actions_seen) == 12 and has_pending == {True, False}
 
 
 def _heartbeat(group: ConsumerGroup, member_id: str, epoch: int) -> Any:

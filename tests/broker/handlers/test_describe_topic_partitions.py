@@ -13,6 +13,6 @@ def test_describe_topic_partitions_with_limit_2_returns_2_partitions_and_a_curso
     cluster = VirtualCluster(1, {"max.request.partition.size.limit": "2"})
     controller = cluster.state.controller
     controller.put_topic(controller.plan_topic("t", 5, 1))
-    [topic] = (answer := cluster.connect().ask(DescribeTopicPartitionsRequest([TopicRequest("t")]), 0)).topics
+    [topic] = (response := cluster.connect().ask(DescribeTopicPartitionsRequest([TopicRequest("t")]), 0)).topics
     assert [p.partition_index for p in topic.partitions] == [0, 1]
-    assert (answer.next_cursor.topic_name, answer.next_cursor.partition_index) == ("t", 2)
+    assert (response.next_cursor.topic_name, response.next_cursor.partition_index) == ("t", 2)

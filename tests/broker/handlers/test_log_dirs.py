@@ -37,9 +37,9 @@ def described(cluster: VirtualCluster, broker_id: int, requested: dict[str, list
     )
     sizes = {}
     for version in (0, 2, 4):
-        answer = cluster.connect(broker_id).ask(DescribeLogDirsRequest(topics), version)
-        [result] = answer.results
-        assert (answer.error_code, result.error_code, result.log_dir) == (0, 0, "/data/a")
+        response = cluster.connect(broker_id).ask(DescribeLogDirsRequest(topics), version)
+        [result] = response.results
+        assert (response.error_code, result.error_code, result.log_dir) == (0, 0, "/data/a")
         sizes = {topic.name: [p.partition_size for p in topic.partitions] for topic in result.topics}
     return sizes
 
@@ -88,8 +88,8 @@ def test_alter_replica_log_dirs_accepts_only_the_current_directory_of_the_replic
     topics = [AlterReplicaLogDirTopic("t", [0, 7]), AlterReplicaLogDirTopic("none", [0])]
     request = AlterReplicaLogDirsRequest([AlterReplicaLogDir(path, topics)])
     for version in (0, 2):
-        answer = cluster.connect(broker_id).ask(request, version)
-        assert [p.error_code for topic in answer.results for p in topic.partitions] == errors
+        response = cluster.connect(broker_id).ask(request, version)
+        assert [p.error_code for topic in response.results for p in topic.partitions] == errors
 
 
 @pytest.fixture

@@ -174,10 +174,10 @@ def test_produce_response_waits_for_the_slowest_partition_even_if_another_has_fa
     client = cluster.connect()
     request = produce("quick", batch(b"a"), acks=-1, timeout_ms=400)
     request.topic_data += produce("slow", batch(b"b")).topic_data + produce("missing", batch(b"c")).topic_data
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     client.send(request, LATEST)
     cluster.advance(1000)
-    assert answered_at(client, begun) == [400]
+    assert answered_at(client, start_ms) == [400]
     results = {t.name: (p.error_code, p.base_offset) for t in client.latest.responses for p in t.partition_responses}
     assert results == {"quick": (0, 0), "slow": (7, 0), "missing": (3, -1)}
     assert replica(cluster, 0, "slow").log.log_end_offset == 1

@@ -62,7 +62,7 @@ class Model:
             if batch.base < upto and batch.last >= self.clean
             for r in batch.left
         }
-        kept = []
+        kept_batches = []
         for batch in self.batches:
             if batch.base < upto:
                 expired = batch.horizon_ms is not None and now_ms >= batch.horizon_ms
@@ -81,8 +81,8 @@ class Model:
                     batch.horizon_ms = now_ms + DELETE_RETENTION_MS
                 if not batch.left and last_of_producer.get(batch.producer) != batch.last:
                     continue
-            kept.append(batch)
-        self.batches, self.clean = kept, upto
+            kept_batches.append(batch)
+        self.batches, self.clean = kept_batches, upto
 
 
 def content(part: object) -> bytes:
@@ -188,7 +188,7 @@ class Cleanup(RuleBasedStateMachine):
         segments = list(log.runs.segments())
         sizes = {header.base_offset: header.size for _, header in log.batches(model.start)}
         surplus = sum(sizes.values()) - size
-        gone, by_size = 0, size >= 0
+        deleted_count, by_size = 0, size >= 0
         for number, segment in enumerate(segments):
             end = segments[number + 1].first_offset if number + 1 < len(segments) else model.end
             inside = [batch for batch in model.batches if segment.first_offset <= batch.last < end]
@@ -203,9 +203,15 @@ class Cleanup(RuleBasedStateMachine):
             if end > log.high_watermark or not (by_size or by_age):
                 break
             surplus -= segment_bytes
-            gone += 1
-        start = model.start if not gone else segments[gone].first_offset if gone < len(segments) else model.end
-        assert expire(log, RetentionLimits(age_ms, size), self.now_ms) == bool(gone)
+            deleted_count += 1
+        start = (
+            model.start
+            if not deleted_count
+            else segments[deleted_count].first_offset
+            if deleted_count < len(segments)
+            else model.end
+        )
+        assert expire(log, RetentionLimits(age_ms, size), self.now_ms) == bool(deleted_count)
         self.starts_at(chosen, start)
 
     @rule(both=st.booleans())

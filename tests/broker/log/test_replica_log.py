@@ -224,13 +224,13 @@ def test_each_of_two_replicas_returns_its_own_records_after_their_logs_diverge()
     append(leader, batch(2, 77), epoch=0)  # a batch that no follower has
     append(other, batch(1, 55), epoch=1)
     assert (len(leader.runs), len(other.runs)) == (1, 2)
-    lost, kept = leader.read_all(), other.read_all()
-    assert lost[:-100] != kept[:-100] and leader.log_end_offset == 5 and other.log_end_offset == 4
+    lost_bytes, kept_bytes = leader.read_all(), other.read_all()
+    assert lost_bytes[:-100] != kept_bytes[:-100] and leader.log_end_offset == 5 and other.log_end_offset == 4
     diverged = other.divergence(leader.epochs.latest, leader.log_end_offset)
     assert diverged == (0, 3)
     leader.truncate_to(3)
     leader.replicate_from(other, ALL)
-    assert leader.read_all() == kept and len(leader.runs) == 2
+    assert leader.read_all() == kept_bytes and len(leader.runs) == 2
     assert leader.epochs.entries() == [(0, 0), (1, 3)]
 
 
@@ -242,7 +242,7 @@ def test_log_returns_latest_shared_epoch_and_its_end_offset_to_diverged_follower
         for _ in range(start, end):
             append(log, batch(), epoch)
     log.epochs.assign(10, 17)
-    for (last_epoch, offset), answer in {
+    for (last_epoch, offset), divergence in {
         (2, 5): (0, 2),
         (0, 4): (0, 2),
         (6, 6): (4, 13),
@@ -253,7 +253,7 @@ def test_log_returns_latest_shared_epoch_and_its_end_offset_to_diverged_follower
         (9, 17): None,
         (10, 17): None,
     }.items():
-        assert log.divergence(last_epoch, offset) == answer, (last_epoch, offset)
+        assert log.divergence(last_epoch, offset) == divergence, (last_epoch, offset)
     with pytest.raises(OffsetOutOfRange):
         log.divergence(11, 5)
     log.raise_log_start(5)

@@ -73,16 +73,16 @@ def test_partition_moves_from_memory_to_a_file_only_above_64_kib() -> None:
 def test_log_stores_use_at_most_their_memory_budget_and_write_the_rest_to_files(limit: int) -> None:
     budget = MemoryBudget(limit)
     stores = [Store(budget) for _ in range(5)]
-    seen: set[files.SegmentFile] = set()
+    segment_files: set[files.SegmentFile] = set()
     for i in range(400):
         for store in stores:
             position = store.append(bytes([i & 255]) * 5000)
             region = store.region(position, 5000)
             if isinstance(region, FileRange):
-                seen.add(region.file)
+                segment_files.add(region.file)
         assert budget.used_bytes <= limit
-    in_memory = [file for file in seen if file.reserved_bytes]
-    on_disk = [file for file in seen if not file.reserved_bytes]
+    in_memory = [file for file in segment_files if file.reserved_bytes]
+    on_disk = [file for file in segment_files if not file.reserved_bytes]
     assert on_disk
     assert sum(memory_of(file) for file in in_memory) <= limit
     assert all(memory_of(file) <= file.reserved_bytes for file in in_memory)
@@ -180,9 +180,9 @@ def test_bytes_of_a_dropped_segment_stay_readable_until_their_file_range_is_rele
     with ours, theirs:
         sent = os.sendfile(ours.fileno(), leased.file.fileno(), leased.offset, 5000)
         assert theirs.recv(5000, socket.MSG_WAITALL) == data[1000:6000] and sent == 5000
-    held = budget.used_bytes
+    bytes_before = budget.used_bytes
     del leased
-    assert budget.used_bytes <= held - 300_000
+    assert budget.used_bytes <= bytes_before - 300_000
 
 
 def test_log_store_frees_segments_that_no_replica_sharing_the_store_still_needs() -> None:

@@ -84,8 +84,8 @@ def test_dynamic_quorum_rejects_a_new_voter_that_is_unreachable_or_already_prese
     cluster = VirtualCluster(release_name="4.2")
     client = cluster.connect()
     assert update(cluster, "kraft.version", 1, 1) == 0
-    answer = client.ask(UpdateFeaturesRequest(1000, [FeatureUpdateKey("kraft.version", 0, upgrade_type=3)]), 2)
-    assert answer.error_code == 95 and answer.error_message.endswith(
+    response = client.ask(UpdateFeaturesRequest(1000, [FeatureUpdateKey("kraft.version", 0, upgrade_type=3)]), 2)
+    assert response.error_code == 95 and response.error_message.endswith(
         "Invalid update version 0 for feature kraft.version. Can't downgrade the version of this feature."
     )
     topic = DescribeQuorumRequestTopicData("__cluster_metadata", [DescribeQuorumRequestPartitionData(0)])
@@ -93,8 +93,8 @@ def test_dynamic_quorum_rejects_a_new_voter_that_is_unreachable_or_already_prese
     assert voter.replica_id == 0 and voter.replica_directory_id != bytes(16)
 
     def added(voter_id: int) -> tuple[int, str]:
-        answer = client.ask(AddRaftVoterRequest(None, 1000, voter_id, b"1" * 16, [Listener("CONTROLLER", "h", 9)]), 1)
-        return answer.error_code, answer.error_message
+        response = client.ask(AddRaftVoterRequest(None, 1000, voter_id, b"1" * 16, [Listener("CONTROLLER", "h", 9)]), 1)
+        return response.error_code, response.error_message
 
     timeout = "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE"
     other = "directoryId=MTExMTExMTExMTExMTExMQ)"

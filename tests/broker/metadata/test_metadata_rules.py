@@ -79,9 +79,9 @@ def test_metadata_returns_an_error_for_a_leader_without_the_listener_of_the_requ
     cluster: VirtualCluster, version: int, error: int
 ) -> None:
     cluster.state.set_listeners(1, {"OTHER": ("elsewhere", 1)})
-    answer = cluster.connect(0).ask(named("t"), version)
-    assert [b.node_id for b in answer.brokers] == [0, 2]
-    assert [(p.error_code, p.leader_id) for p in answer.topics[0].partitions] == [(0, 0), (error, -1)]
+    response = cluster.connect(0).ask(named("t"), version)
+    assert [b.node_id for b in response.brokers] == [0, 2]
+    assert [(p.error_code, p.leader_id) for p in response.topics[0].partitions] == [(0, 0), (error, -1)]
 
 
 @pytest.mark.rule("M-5")
@@ -113,8 +113,8 @@ def test_api_versions_response_contains_all_implemented_apis_except_telemetry(
     cluster: VirtualCluster, version: int
 ) -> None:
     client = cluster.connect()
-    answer = client.ask(ApiVersionsRequest("a-client", "1.0") if version >= 3 else ApiVersionsRequest(), version)
-    offered = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
+    response = client.ask(ApiVersionsRequest("a-client", "1.0") if version >= 3 else ApiVersionsRequest(), version)
+    offered = {a.api_key: (a.min_version, a.max_version) for a in response.api_keys}
     assert offered == {
         key: version_range
         for key, version_range in versions("3.9").items()
@@ -157,8 +157,8 @@ def test_create_topics_returns_an_error_message_for_each_invalid_topic(
 
 def test_topic_repeated_in_create_topics_is_rejected_and_other_topics_are_created(cluster: VirtualCluster) -> None:
     request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in ("x", "y", "x")], 1000, False)
-    answer = cluster.connect().ask(request, 7)
-    assert {t.name: t.error_code for t in answer.topics} == {"y": 0, "x": 42}
+    response = cluster.connect().ask(request, 7)
+    assert {t.name: t.error_code for t in response.topics} == {"y": 0, "x": 42}
 
 
 def test_create_topics_with_validate_only_creates_no_topic(cluster: VirtualCluster) -> None:
@@ -266,6 +266,6 @@ def test_create_topics_with_more_than_10000_partitions_is_rejected_completely(
     cluster: VirtualCluster, topics: list[CreatableTopic], error: int | None
 ) -> None:
     """Kafka limits a request to 10000 partitions; without a limit a single request could use up all memory."""
-    answer = cluster.connect().ask(CreateTopicsRequest(topics), 7)
-    assert [t.error_code for t in answer.topics] == ([0, 37] if error is None else [error] * len(topics))
+    response = cluster.connect().ask(CreateTopicsRequest(topics), 7)
+    assert [t.error_code for t in response.topics] == ([0, 37] if error is None else [error] * len(topics))
     assert ("a" in cluster.state.controller.image.topics) is (error is None)

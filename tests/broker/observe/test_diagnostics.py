@@ -329,14 +329,14 @@ def test_unsupported_requests_of_real_client_libraries_are_logged(caplog: pytest
     with running_cluster(clock="system", topics={"t": 1}) as cluster:
         address = {"bootstrap.servers": cluster.bootstrap, **quiet}
         producer = confluent.Producer({**address, "client.id": "tls", "security.protocol": "SSL"})
-        begun = time.monotonic()
-        while time.monotonic() - begun < 15 and not any("TLS" in line for line in caplog.messages):
+        start_s = time.monotonic()
+        while time.monotonic() - start_s < 15 and not any("TLS" in line for line in caplog.messages):
             producer.poll(0.05)
         group = {"group.id": "g", "group.protocol": "consumer", "client.id": "k848"}
         consumer = confluent.Consumer({**address, **group})
         consumer.subscribe(["t"])
-        begun = time.monotonic()
-        while time.monotonic() - begun < 15 and not any("k848" in line for line in caplog.messages):
+        start_s = time.monotonic()
+        while time.monotonic() - start_s < 15 and not any("k848" in line for line in caplog.messages):
             consumer.poll(0.2)
         consumer.close()
     messages = caplog.messages

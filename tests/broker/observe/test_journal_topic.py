@@ -135,11 +135,11 @@ def test_journal_topic_gets_the_offset_reached_by_a_parked_fetch_when_it_complet
 
 def test_journal_topic_stops_reporting_the_lag_of_a_consumer_that_has_disconnected() -> None:
     cluster = virtual()
-    writer, reader, gone = (cluster.connect(client_id=name) for name in ("writer", "reader", "gone"))
+    writer, reader, disconnecting = (cluster.connect(client_id=name) for name in ("writer", "reader", "gone"))
     writer.ask(produce("t", batch(b"a")), 9)
-    for client in (reader, gone):
+    for client in (reader, disconnecting):
         client.ask(fetch(("t", 0, 0)), 11)
-    gone.connection.close()
+    disconnecting.connection.close()
     cluster.advance(EVERY_MS)
     for _ in range(2):
         writer.ask(produce("t", batch(b"a", b"b")), 9)
@@ -289,9 +289,9 @@ def test_journal_topic_keeps_its_records_for_ten_minutes() -> None:
     for _ in range(30):
         cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "started"})
         cluster.advance(60_000)
-    kept_ms = cluster.now_ms - min(entry["at_ms"] for entry in published(cluster))
+    retained_ms = cluster.now_ms - min(entry["at_ms"] for entry in published(cluster))
     check_ms = cluster.state.config.get(-1, "log.retention.check.interval.ms")
-    assert 10 * 60_000 <= kept_ms <= 11 * 60_000 + check_ms + int(SETTINGS["segment.ms"])
+    assert 10 * 60_000 <= retained_ms <= 11 * 60_000 + check_ms + int(SETTINGS["segment.ms"])
 
 
 def test_idle_cluster_writes_no_journal_records_and_adds_no_timers() -> None:

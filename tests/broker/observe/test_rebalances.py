@@ -107,15 +107,20 @@ def test_rebalance_history_of_a_classic_group_shows_the_duration_of_each_rebalan
         (0, 1, "Stable", 0, [f"member {first.member_id} joined"]),
         (1, 2, "Stable", 42, [f"member {second_id} joined"]),
     ]
-    begun, latest = classic.cluster.state.rebalances.of_group("g")
-    assert (latest.at_ms - begun.at_ms, latest.elapsed_ms, latest.broker_id, latest.group_type) == (
+    first_rebalance, latest_rebalance = classic.cluster.state.rebalances.of_group("g")
+    assert (
+        latest_rebalance.at_ms - first_rebalance.at_ms,
+        latest_rebalance.elapsed_ms,
+        latest_rebalance.broker_id,
+        latest_rebalance.group_type,
+    ) == (
         1000,
         1000,
         0,
         "classic",
     )
-    assert latest.members == (first.member_id, second_id)
-    assert str(latest) == (
+    assert latest_rebalance.members == (first.member_id, second_id)
+    assert str(latest_rebalance) == (
         f"+1.000 s broker 0 group g: generation 1 to 2, Stable after 42 ms with {first.member_id}, {second_id}: "
         f"member {second_id} joined"
     )
@@ -391,8 +396,8 @@ def test_group_event_says_that_a_failed_replacement_of_a_static_member_was_undon
     cluster.advance(100)
     cluster.state.stop_broker(1 - leader)
     cluster.run()
-    answer = client.ask(request, 5)
-    assert answer.error_code == 15
+    response = client.ask(request, 5)
+    assert response.error_code == 15
     causes = [entry[2] for entry in changes(cluster)[-2:]]
     [new_id] = {text.split()[1] for text in causes[0]}
     assert causes == [

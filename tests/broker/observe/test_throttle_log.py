@@ -27,13 +27,13 @@ def cluster() -> VirtualCluster:
 def test_journal_entry_of_a_throttle_contains_the_exceeded_quota_and_throttle_time(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="x", producer_byte_rate=1000.0)
     client = cluster.connect(client_id="x")
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     client.ask(produce_of_bytes(client, "t", 5000), 9)
     cluster.advance(1500)
     client.ask(produce_of_bytes(client, "t", 8000), 9)
     [throttle] = cluster.state.journal.throttles()
     assert (throttle.at_ms, throttle.broker_id, throttle.connection_id) == (
-        begun + 1500,
+        start_ms + 1500,
         0,
         client.connection.connection_id,
     )
@@ -47,11 +47,11 @@ def test_journal_entry_of_a_throttle_contains_the_exceeded_quota_and_throttle_ti
         1000,
     )
     assert reason.window_ms == 10_500 and reason.rate == 13_000 / 10.5
-    assert reason.samples == ((begun, 5000.0), (begun + 1500, 8000.0))
+    assert reason.samples == ((start_ms, 5000.0), (start_ms + 1500, 8000.0))
     assert throttle.throttle_time_ms == reason.throttle_ms == 2500
     assert throttle.ended_ms is None
     cluster.advance(2500)
-    assert [s.ended_ms for s in cluster.state.journal.throttles()] == [begun + 4000]
+    assert [s.ended_ms for s in cluster.state.journal.throttles()] == [start_ms + 4000]
     assert throttle.ended_ms is None  # the copy read earlier does not change
 
 

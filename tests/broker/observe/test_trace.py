@@ -42,11 +42,11 @@ def test_trace_of_a_produce_contains_batch_headers_without_records(bench: Bench,
     partitions = [PartitionProduceData(i, data) for i, data in enumerate(batches)]
     request = ProduceRequest(None, 1, 1000, [TopicProduceData("t", partition_data=partitions)])
     size = len(client.frame(request, version)) - 4
-    answer = client.ask(request, version)
+    client_response = client.ask(request, version)
     [exchange] = bench.exchanges
     header, recorded_request, response = decoded(exchange)
     assert (header.client_id, header.api_version, exchange.request_bytes) == ("p", version, size)
-    assert response == answer and exchange.response == exchange.response[:]
+    assert response == client_response and exchange.response == exchange.response[:]
     assert exchange.request_records == tuple(map(len, batches)) and exchange.response_records == ()
     recorded_batches = [bytes(p.records) for p in recorded_request.topic_data[0].partition_data]
     assert recorded_batches == [data[:HEADER_BYTES] for data in batches]
@@ -67,18 +67,20 @@ def test_trace_of_a_fetch_contains_headers_of_batches_in_memory_and_in_log_files
     for data in stored:
         client.ask(produce("t", data, partition=1), 9)
     bench.entries.clear()
-    answer = client.ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 5), version=version), version)
+    client_response = client.ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 5), version=version), version)
     [exchange] = bench.exchanges
     _, _, response = decoded(exchange)
     assert exchange.response_bytes == client.answers[-1].size_bytes
-    for topic, recorded_topic in zip(answer.responses, response.responses, strict=True):
+    for topic, recorded_topic in zip(client_response.responses, response.responses, strict=True):
         for partition, recorded_partition in zip(topic.partitions, recorded_topic.partitions, strict=True):
             whole = partition.records or b""
             assert recorded_partition.records is not None and bytes(recorded_partition.records) == batch_heads(whole)
             recorded_partition.records = partition.records
-    assert response == answer
-    assert exchange.response_records == tuple(len(p.records or b"") for t in answer.responses for p in t.partitions)
-    heads = [batch_heads(p.records or b"") for t in answer.responses for p in t.partitions]
+    assert response == client_response
+    assert exchange.response_records == tuple(
+        len(p.records or b"") for t in client_response.responses for p in t.partitions
+    )
+    heads = [batch_heads(p.records or b"") for t in client_response.responses for p in t.partitions]
     assert heads[0] == heads[2] == b""
     # Without memory, small batches are in separate segments, and a read ends with a segment.
     assert len(heads[1]) == HEADER_BYTES * (len(stored) if memory_bytes else 1)
@@ -89,9 +91,9 @@ def test_trace_of_a_fetch_contains_no_header_of_a_truncated_last_batch(bench: Be
     for _ in range(3):
         client.ask(produce("t", batch(b"x" * 1000)), 9)
     bench.entries.clear()
-    answer = client.ask(fetch(("t", 0, 0), partition_max=1500), 11)
+    client_response = client.ask(fetch(("t", 0, 0), partition_max=1500), 11)
     _, _, response = decoded(bench.exchanges[0])
-    assert bench.exchanges[0].response_records == (1500,) == (len(answer.responses[0].partitions[0].records),)
+    assert bench.exchanges[0].response_records == (1500,) == (len(client_response.responses[0].partitions[0].records),)
     assert len(response.responses[0].partitions[0].records) == HEADER_BYTES
 
 
@@ -355,14 +357,14 @@ def test_trace_contains_topic_creation_and_deletion_and_log_truncation(bench: Be
     log.raise_log_start(1)
     log.truncate_to(1)
     bench.cluster.state.controller.delete_topic("made")
-    created, gone = bench.events("topic")
-    assert (created["state"], gone["state"], created["topic"], created["configs"]) == (
+    created, deleted = bench.events("topic")
+    assert (created["state"], deleted["state"], created["topic"], created["configs"]) == (
         "created",
         "deleted",
         "made",
         {"retention.ms": "1000"},
     )
-    assert created["topic_id"] == gone["topic_id"] and created["partitions"][1] == {
+    assert created["topic_id"] == deleted["topic_id"] and created["partitions"][1] == {
         "leader": 0,
         "leader_epoch": 0,
         "isr": [0],

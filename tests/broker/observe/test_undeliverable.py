@@ -106,8 +106,8 @@ def test_fetch_of_the_largest_size_that_a_quota_can_deliver_is_not_throttled(wor
     world.advance(999)
     reader.ask(fetch(("empty", 0, 0)), 11)
     world.advance(10_999)
-    answer = reader.ask(fetch(("large", 0, 0), partition_max=1 << 20, max_bytes=1 << 20), 11)
-    assert (answer.throttle_time_ms, bool(answer.responses[0].partitions[0].records)) == (0, True)
+    response = reader.ask(fetch(("large", 0, 0), partition_max=1 << 20, max_bytes=1 << 20), 11)
+    assert (response.throttle_time_ms, bool(response.responses[0].partitions[0].records)) == (0, True)
 
 
 @pytest.mark.rule("Q-14")

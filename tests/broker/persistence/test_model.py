@@ -111,13 +111,13 @@ class Restarts(RuleBasedStateMachine):
             options = {"producer_id": 7, "producer_epoch": 0, "base_sequence": self.sequences.get(topic, 0)}
         data = build_batch([NewRecord(value, b"%d" % key, 1_700_000_000_000)], **options)
         client = self.cluster.connect(leader(self.cluster, topic))
-        answer = produced(client.ask(produce(topic, data, acks=1), 9))
-        if idempotent and answer.error_code == 45:
+        response = produced(client.ask(produce(topic, data, acks=1), 9))
+        if idempotent and response.error_code == 45:
             # A new leader may lack batches of this producer, which continues after those that the leader has.
             entry = replica(self.cluster, leader(self.cluster, topic), topic).log.producers.producers.get(7)
             self.sequences[topic] = entry.batches[-1].last_sequence + 1 if entry is not None and entry.batches else 0
             return
-        assert (answer.error_code, answer.base_offset) == (0, model.end)
+        assert (response.error_code, response.base_offset) == (0, model.end)
         model.records[model.end] = value
         model.end += 1
         if idempotent:

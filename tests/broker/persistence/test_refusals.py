@@ -210,8 +210,8 @@ def test_interrupted_compaction_after_a_failed_append_loses_no_records(
     fill(processes.cluster, "t", *batches)
     before = values(processes.cluster, "t")
     with full_disk(monkeypatch):
-        answer = processes.cluster.connect().ask(produce("t", batches[0]), 9)
-        assert produced(answer).error_code == FULL
+        response = processes.cluster.connect().ask(produce("t", batches[0]), 9)
+        assert produced(response).error_code == FULL
     with monkeypatch.context() as patch:
         patch.setattr(WriteAheadLog, "append", _no_space)
         with pytest.raises(KafkaError):

@@ -46,12 +46,12 @@ class Bench:
 
     def exchange(self, request: Any, response: Any, key: int, version: int, number: int = 5) -> Any:
         """Send a request and a response through the proxy and return the response that the client gets."""
-        request_bytes, answer = (
+        request_bytes, response_bytes = (
             request_frame(request, key, version, number),
             response_frame(response, key, version, number),
         )
         assert self.connection.requested(request_bytes, 10) == (request_bytes, b"")
-        out = self.connection.responded(answer, 20)
+        out = self.connection.responded(response_bytes, 20)
         [split_frame] = split_frames(memoryview(out))
         at = 5 if codec(key, version).response_header_version else 4
         message, end = codec(key, version).decode_response(split_frame, at, len(split_frame))
@@ -166,13 +166,13 @@ def test_proxy_changes_only_the_broker_addresses_in_responses_of_every_api_versi
 
 def test_proxy_changes_no_bytes_of_responses_that_contain_no_broker_addresses() -> None:
     bench = Bench()
-    answer = response_frame(
+    response_bytes = response_frame(
         find_coordinator.FindCoordinatorResponse(error_code=15, node_id=-1, port=-1), ApiKey.FIND_COORDINATOR, 3
     )
     bench.connection.requested(
         request_frame(find_coordinator.FindCoordinatorRequest("g"), ApiKey.FIND_COORDINATOR, 3), 0
     )
-    assert bench.connection.responded(answer, 0) == answer and bench.replaced == []
+    assert bench.connection.responded(response_bytes, 0) == response_bytes and bench.replaced == []
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.API_VERSIONS))
@@ -195,10 +195,10 @@ def test_proxy_decodes_api_versions_response_with_error_unsupported_version_as_v
     bench = Bench()
     request_bytes = request_frame(ApiVersionsRequest("its-name", "1.2"), ApiKey.API_VERSIONS, version)
     offered = [ApiVersion(ApiKey.API_VERSIONS, 0, 3), ApiVersion(ApiKey.METADATA, 0, 99)]
-    answer = response_frame(ApiVersionsResponse(35, offered), ApiKey.API_VERSIONS, 0)
+    response_bytes = response_frame(ApiVersionsResponse(35, offered), ApiKey.API_VERSIONS, 0)
     bench.connection.requested(request_bytes, 0)
     lowered = ApiVersionsResponse(35, [offered[0], ApiVersion(ApiKey.METADATA, 0, APIS[ApiKey.METADATA].max_version)])
-    assert bench.connection.responded(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
+    assert bench.connection.responded(response_bytes, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
     decoded_exchange = Decoded(bench.recorded[0])
     assert (decoded_exchange.problem, list(decoded_exchange.errors()), decoded_exchange.response_version) == (
         "",
@@ -213,9 +213,9 @@ def test_proxy_itself_answers_and_records_api_versions_requests_of_unknown_versi
     bench = Bench()
     out = bytearray()
     encode_request_header(RequestHeader(ApiKey.API_VERSIONS, 99, 5, "me"), out)
-    on, back = bench.connection.requested(frame(bytes(out) + b"secret"), 10)
+    to_broker, to_client = bench.connection.requested(frame(bytes(out) + b"secret"), 10)
     [exchange] = bench.recorded
-    assert on == b"" and frame(exchange.response) == back and exchange.request == bytes(out)
+    assert to_broker == b"" and frame(exchange.response) == to_client and exchange.request == bytes(out)
     decoded_exchange = Decoded(exchange)
     assert (
         list(decoded_exchange.errors()),
@@ -277,17 +277,19 @@ def test_proxy_forwards_and_records_frames_that_arrive_in_pieces_of_any_size() -
         request_frame(metadata.MetadataRequest([]), 3, 9, 5)
         + request_frame(produce.ProduceRequest(None, 0), 0, 9, 6) * 2
     )
-    answer = response_frame(brokers(HOST, PORT), 3, 9, 5)
+    response_bytes = response_frame(brokers(HOST, PORT), 3, 9, 5)
     whole = Bench()
-    expected = whole.connection.requested(requests, 0)[0], whole.connection.responded(answer, 0)
+    expected = whole.connection.requested(requests, 0)[0], whole.connection.responded(response_bytes, 0)
     for size in (1, 3, 17):
         bench = Bench()
-        on = b"".join(
+        to_broker = b"".join(
             bench.connection.requested(requests[at : at + size], 0)[0] for at in range(0, len(requests), size)
         )
-        back = b"".join(bench.connection.responded(answer[at : at + size], 0) for at in range(0, len(answer), size))
+        to_client = b"".join(
+            bench.connection.responded(response_bytes[at : at + size], 0) for at in range(0, len(response_bytes), size)
+        )
         assert (
-            (on, back) == expected
+            (to_broker, to_client) == expected
             and [exchange.seq for exchange in bench.recorded] == [2, 3, 1]
             and bench.connection.waiting == 0
         )

@@ -134,8 +134,8 @@ def test_every_metadata_version_returns_the_proxy_address_to_clients_of_the_prox
     _, bootstrap = bench
     connection = connect(bootstrap)
     for version in range(13):
-        answer = ask(connection, MetadataRequest([] if version == 0 else None), version)
-        assert [f"{broker.host}:{broker.port}" for broker in answer.brokers] == [bootstrap]
+        response = ask(connection, MetadataRequest([] if version == 0 else None), version)
+        assert [f"{broker.host}:{broker.port}" for broker in response.brokers] == [bootstrap]
     connection.close()
 
 
@@ -160,9 +160,9 @@ def test_proxy_keeps_the_order_of_pipelined_requests_with_and_without_responses(
         + connection.frame(fetch(("t", 0, 0), max_bytes=1 << 24, partition_max=1 << 24), 11)
     )
     connection.socket.shutdown(socket.SHUT_WR)
-    answers = [connection.take(WAIT_SECONDS) for _ in range(5)]
-    assert [answer[0] for answer in answers if answer] == [2, 3, 4, 5, 6]
-    assert answers[-1] is not None and len(answers[-1][1]) > 900_000
+    responses = [connection.take(WAIT_SECONDS) for _ in range(5)]
+    assert [response[0] for response in responses if response] == [2, 3, 4, 5, 6]
+    assert responses[-1] is not None and len(responses[-1][1]) > 900_000
     with pytest.raises(Closed):
         connection.take(WAIT_SECONDS)
     connection.close()
@@ -172,8 +172,8 @@ def test_proxy_answers_requests_sent_before_invalid_bytes_and_then_disconnects(b
     _, bootstrap = bench
     connection = connect(bootstrap)
     connection.send_bytes(connection.frame(metadata(["t"]), 9) + b"\x7f\xff\xff\xff")
-    answer = connection.take(WAIT_SECONDS)
-    assert answer is not None and answer[0] == 1
+    response = connection.take(WAIT_SECONDS)
+    assert response is not None and response[0] == 1
     with pytest.raises(Closed):
         connection.take(WAIT_SECONDS)
     connection.close()

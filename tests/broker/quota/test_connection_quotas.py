@@ -29,9 +29,9 @@ def cluster_with(**config: str) -> VirtualCluster:
 def alter(cluster: VirtualCluster, *configs: tuple[str, str], broker: str = "0", validate_only: bool = False) -> int:
     """Send IncrementalAlterConfigs from a connection that no limit affects, and return the error code."""
     resource = AlterConfigsResource(4, broker, [AlterableConfig(name, 0, value) for name, value in configs])
-    asker = cluster.connect(address="10.9.9.9", listener="ADMIN")
-    code: int = asker.ask(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses[0].error_code
-    asker.connection.close()
+    admin = cluster.connect(address="10.9.9.9", listener="ADMIN")
+    code: int = admin.ask(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses[0].error_code
+    admin.connection.close()
     cluster.run()
     return code
 
@@ -227,13 +227,13 @@ def test_connections_waiting_for_a_slot_are_closed_when_the_broker_stops() -> No
 @pytest.mark.rule("W-13")
 def test_connections_above_the_creation_rate_are_delayed_and_accepted_in_order() -> None:
     cluster = cluster_with(max_connection_creation_rate="5", quota_window_num="2")
-    begun_ms = cluster.now_ms
+    start_ms = cluster.now_ms
     clients = [cluster.connect() for _ in range(8)]
     assert [c.served_ms is not None for c in clients] == [True] * 5 + [False] * 3
     cluster.advance(199)
     assert clients[5].served_ms is None
     cluster.advance(1)
-    assert clients[5].served_ms == begun_ms + 200  # (6 in one second - 5) / 5
+    assert clients[5].served_ms == start_ms + 200  # (6 in one second - 5) / 5
     cluster.advance(60_000)
     assert all(served(c) for c in clients)
     waits = [facts["throttle_ms"] for facts in events(cluster, "connection delayed")]
@@ -298,17 +298,17 @@ def test_connection_above_the_rate_limit_of_its_ip_is_closed_after_200_ms() -> N
     limit_ip(cluster, HOME, 5)
     clients = [cluster.connect() for _ in range(7)]  # testConnectionRatePerIp
     assert [served(c) for c in clients] == [True] * 5 + [False] * 2
-    begun_ms = cluster.now_ms
+    start_ms = cluster.now_ms
     clients[5].send(metadata(), 1)
     cluster.advance(199)
     assert [c.closed_ms for c in clients[5:]] == [None, None]
     cluster.advance(1)
-    assert [c.closed_ms for c in clients[5:]] == [begun_ms + 200] * 2
+    assert [c.closed_ms for c in clients[5:]] == [start_ms + 200] * 2
     assert clients[5].answers == []
     assert [f["throttle_ms"] for f in events(cluster, "connection throttled")] == [200, 200]
     # The next window includes the five of the first: it is at its limit, and rejected connections were not counted.
     quotas = cluster.state.nodes[0].connection_quotas
-    rates = {tuple(tags.items()): rate for _, tags, rate in quotas.metrics(begun_ms)}
+    rates = {tuple(tags.items()): rate for _, tags, rate in quotas.metrics(start_ms)}
     assert set(rates.values()) == {5}
     assert set(rates) == {(), (("listener", "PLAINTEXT"),), (("ip", HOME),)}
 
@@ -317,14 +317,14 @@ def test_connection_above_the_rate_limit_of_its_ip_is_closed_after_200_ms() -> N
 def test_stopping_broker_closes_a_connection_that_is_delayed_by_an_ip_quota() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 1)
-    held = [cluster.connect() for _ in range(2)][1]
+    delayed = [cluster.connect() for _ in range(2)][1]
     stopped_ms = cluster.now_ms
     cluster.state.stop_broker(0)
-    assert (held.served_ms, held.closed_ms) == (None, stopped_ms)
+    assert (delayed.served_ms, delayed.closed_ms) == (None, stopped_ms)
     cluster.state.start_broker(0)
     cluster.advance(10_000)
     cluster.state.stop_broker(0)
-    assert held.closed_ms == stopped_ms
+    assert delayed.closed_ms == stopped_ms
 
 
 @pytest.mark.rule("W-13")

@@ -31,9 +31,9 @@ def test_forced_throttle_with_times_3_throttles_only_the_next_three_produces(clu
     throttles_ms = []
     for _ in range(4):
         assert y.ask(produce("t", batch(b"y")), 9).throttle_time_ms == 0
-        answer = x.ask(produce("t", batch(b"x")), 9)
-        assert produced(answer).error_code == 0
-        throttles_ms.append(answer.throttle_time_ms)
+        response = x.ask(produce("t", batch(b"x")), 9)
+        assert produced(response).error_code == 0
+        throttles_ms.append(response.throttle_time_ms)
         assert x.connection.state is (MuteState.MUTED_AND_THROTTLED if throttles_ms[-1] else MuteState.NOT_MUTED)
         assert x.ask(metadata(), 9).throttle_time_ms == 0 if not throttles_ms[-1] else True
         cluster.advance(700)
@@ -61,8 +61,8 @@ def test_fetch_with_a_forced_throttle_is_empty_and_charged_no_bytes(cluster: Vir
     cluster.connect(client_id="writer").ask(produce("t", batch(b"v" * 5000)), 9)
     client = cluster.connect()
     force(cluster, 250, api="Fetch", times=1)
-    answer = client.ask(fetch(("t", 0, 0)), 11)
-    assert (answer.throttle_time_ms, answer.error_code, answer.responses) == (250, 0, [])
+    response = client.ask(fetch(("t", 0, 0)), 11)
+    assert (response.throttle_time_ms, response.error_code, response.responses) == (250, 0, [])
     cluster.advance(250)
     again = client.ask(fetch(("t", 0, 0)), 11)
     assert again.throttle_time_ms == 0 and sizes(again)[0] > 5000

@@ -53,10 +53,10 @@ def codes(answer: Any) -> list[int]:
 @pytest.mark.rule("Q-18")
 def test_topic_that_exhausts_a_mutation_quota_is_created_and_the_next_topic_rejected(cluster: VirtualCluster) -> None:
     client = cluster.connect()
-    answer = create(client, ("a", 30), ("b", 30))
-    assert codes(answer) == [0, EXCEEDED]
-    assert answer.throttle_time_ms == 5000
-    assert "5000 ms" in answer.topics[1].error_message
+    response = create(client, ("a", 30), ("b", 30))
+    assert codes(response) == [0, EXCEEDED]
+    assert response.throttle_time_ms == 5000
+    assert "5000 ms" in response.topics[1].error_message
     assert set(cluster.state.controller.image.topics) == {"a"}
 
 
@@ -65,14 +65,14 @@ def test_mutation_quota_mutes_the_connection_and_a_retry_after_the_throttle_succ
     client = cluster.connect()
     create(client, ("a", 30), ("b", 30))
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
-    begun_ms = cluster.now_ms
+    start_ms = cluster.now_ms
     client.send(CreateTopicsRequest([CreatableTopic("b", 30, 1)]), NEWEST_CREATE)
     cluster.advance(4999)
     assert len(client.answers) == 1
     cluster.advance(1)
     assert codes(client.latest) == [0]
     assert client.latest.throttle_time_ms == 0
-    assert client.answers[-1].at_ms == begun_ms + 5000
+    assert client.answers[-1].at_ms == start_ms + 5000
 
 
 @pytest.mark.rule("Q-18")
@@ -90,10 +90,10 @@ def test_create_topics_before_v6_above_the_mutation_quota_succeeds_and_is_thrott
     cluster: VirtualCluster, version: int
 ) -> None:
     client = cluster.connect()
-    answer = create(client, ("a", 30), ("b", 30), version=version)
-    assert codes(answer) == [0, 0]
+    response = create(client, ("a", 30), ("b", 30), version=version)
+    assert codes(response) == [0, 0]
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
-    assert answer.throttle_time_ms == (20_000 if version >= 2 else 0)
+    assert response.throttle_time_ms == (20_000 if version >= 2 else 0)
     client.send(metadata(), 1)
     cluster.advance(19_999)
     assert len(client.answers) == 1
@@ -108,8 +108,8 @@ def test_delete_topics_charges_each_deleted_partition_to_the_mutation_quota(
 ) -> None:
     cluster.topic("a", 30)
     cluster.topic("b", 1)
-    answer = delete(cluster.connect(), "a", "b", version=version)
-    assert (codes(answer), answer.throttle_time_ms) == (expected, wait_ms)
+    response = delete(cluster.connect(), "a", "b", version=version)
+    assert (codes(response), response.throttle_time_ms) == (expected, wait_ms)
     assert set(cluster.state.controller.image.topics) == {"b"}
 
 
@@ -121,9 +121,9 @@ def test_delete_topics_before_v5_above_the_mutation_quota_succeeds_and_is_thrott
     cluster.topic("a", 30)
     cluster.topic("b", 10)
     client = cluster.connect()
-    answer = delete(client, "a", "b", version=version)
-    assert codes(answer) == [0, 0]
-    assert answer.throttle_time_ms == (10_000 if version >= 1 else 0)
+    response = delete(client, "a", "b", version=version)
+    assert codes(response) == [0, 0]
+    assert response.throttle_time_ms == (10_000 if version >= 1 else 0)
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
 
 
@@ -131,8 +131,8 @@ def test_delete_topics_before_v5_above_the_mutation_quota_succeeds_and_is_thrott
 def test_create_partitions_charges_only_the_added_partitions(cluster: VirtualCluster) -> None:
     for name in "ab":
         cluster.topic(name, 10)
-    answer = add(cluster.connect(), ("a", 40), ("b", 11))
-    assert (codes(answer), answer.throttle_time_ms) == ([0, EXCEEDED], 5000)
+    response = add(cluster.connect(), ("a", 40), ("b", 11))
+    assert (codes(response), response.throttle_time_ms) == ([0, EXCEEDED], 5000)
     assert len(cluster.state.controller.image.topics["a"].partitions) == 40
 
 
@@ -143,8 +143,8 @@ def test_create_partitions_of_versions_0_to_2_above_quota_succeeds_and_is_thrott
 ) -> None:
     for name in "ab":
         cluster.topic(name, 10)
-    answer = add(cluster.connect(), ("a", 40), ("b", 11), version=version)
-    assert (codes(answer), answer.throttle_time_ms) == ([0, 0], 5500)
+    response = add(cluster.connect(), ("a", 40), ("b", 11), version=version)
+    assert (codes(response), response.throttle_time_ms) == ([0, 0], 5500)
 
 
 @pytest.mark.rule("Q-18")
@@ -234,9 +234,9 @@ def test_create_topics_gets_the_larger_throttle_of_mutation_quota_and_request_qu
 def test_topic_auto_creation_above_the_mutation_quota_fails_without_a_throttle_time(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30))
-    answer = client.ask(metadata(["wanted"]), 12)
-    assert answer.topics[0].error_code == 3
-    assert (answer.throttle_time_ms, "wanted" in cluster.state.controller.image.topics) == (0, False)
+    response = client.ask(metadata(["wanted"]), 12)
+    assert response.topics[0].error_code == 3
+    assert (response.throttle_time_ms, "wanted" in cluster.state.controller.image.topics) == (0, False)
     cluster.advance(5000)
     assert client.ask(metadata(["wanted"]), 12).topics[0].error_code == 3
     assert "wanted" in cluster.state.controller.image.topics
@@ -267,5 +267,5 @@ def test_throttle_time_above_the_int32_maximum_is_returned_as_int32_max(cluster:
     limit(cluster, controller_mutation_rate=rate)
     older = cluster.connect()
     assert create(older, ("a", 30), version=5).throttle_time_ms == 2**31 - 1
-    answer = create(cluster.connect(), ("b", 30))
-    assert (codes(answer), answer.throttle_time_ms) == ([EXCEEDED], 2**31 - 1)
+    response = create(cluster.connect(), ("b", 30))
+    assert (codes(response), response.throttle_time_ms) == ([EXCEEDED], 2**31 - 1)

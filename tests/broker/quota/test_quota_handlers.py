@@ -51,8 +51,8 @@ def test_alter_client_quotas_returns_one_result_for_each_entity(version: int) ->
     assert (good.error_code, good.error_message) == (0, None)
     assert [(e.entity_type, e.entity_name) for e in good.entity] == [("client-id", "c"), ("user", None)]
     assert bad.error_code == 42 and "greater than 0" in bad.error_message
-    answer = client.ask(everything, version)
-    assert described_values(answer) == {
+    response = client.ask(everything, version)
+    assert described_values(response) == {
         tuple(reversed(both)): {"producer_byte_rate": 1000.0, "request_percentage": 12.5}
     }
     exact = DescribeClientQuotasRequest([ComponentData("client-id", 0, "c")], True)
@@ -64,8 +64,8 @@ def test_alter_client_quotas_returns_one_result_for_each_entity(version: int) ->
 def test_describe_client_quotas_with_an_invalid_filter_returns_an_error(version: int) -> None:
     client = VirtualCluster().connect()
     for component, code in ((ComponentData("weather", 2, None), 35), (ComponentData("user", 7, None), 42)):
-        answer = client.ask(DescribeClientQuotasRequest([component]), version)
-        assert (answer.error_code, answer.entries) == (code, None) and answer.error_message
+        response = client.ask(DescribeClientQuotasRequest([component]), version)
+        assert (response.error_code, response.entries) == (code, None) and response.error_message
 
 
 @pytest.mark.rule("Q-10")

@@ -59,12 +59,12 @@ def test_coordinator_write_completes_when_all_in_sync_replicas_have_the_record()
 def test_coordinator_write_that_is_not_replicated_times_out() -> None:
     writer = Writer(3, 3)
     hold(writer.cluster, *writer.followers, topic="c")
-    begun_ms = writer.cluster.now_ms
+    start_ms = writer.cluster.now_ms
     writer.write((b"a", b"1"))
     writer.cluster.advance(TIMEOUT_MS - 1)
     assert writer.errors == []
     writer.cluster.advance(1)
-    assert writer.errors == [(TIMED_OUT, begun_ms + TIMEOUT_MS)]
+    assert writer.errors == [(TIMED_OUT, start_ms + TIMEOUT_MS)]
 
 
 def test_coordinator_write_fails_when_its_partition_moves_or_is_deleted() -> None:

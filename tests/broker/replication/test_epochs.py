@@ -45,5 +45,5 @@ def test_offset_for_leader_epoch_response_lists_partitions_in_request_order() ->
         OffsetForLeaderTopic(name, [OffsetForLeaderPartition(p, -1, 0) for p in partitions])
         for name, partitions in (("b", (1, 0)), ("a", (0,)))
     ]
-    answer = cluster.connect().ask(OffsetForLeaderEpochRequest(-2, topics), 4)
-    assert [(t.topic, [p.partition for p in t.partitions]) for t in answer.topics] == [("b", [1, 0]), ("a", [0])]
+    response = cluster.connect().ask(OffsetForLeaderEpochRequest(-2, topics), 4)
+    assert [(t.topic, [p.partition for p in t.partitions]) for t in response.topics] == [("b", [1, 0]), ("a", [0])]

@@ -46,8 +46,8 @@ def isr(cluster: VirtualCluster) -> tuple[int, ...]:
 def test_acks_all_produce_completes_when_all_in_sync_replicas_have_the_records() -> None:
     cluster = three()
     client = cluster.connect()
-    answer = client.ask(produce("t", batch(b"a", b"b"), acks=-1), 9)
-    assert (produced(answer).error_code, produced(answer).base_offset) == (0, 0)
+    response = client.ask(produce("t", batch(b"a", b"b"), acks=-1), 9)
+    assert (produced(response).error_code, produced(response).base_offset) == (0, 0)
     assert [replica(cluster, b).log.log_end_offset for b in range(3)] == [2, 2, 2]
     assert replica(cluster, 0).log.high_watermark == 2
 
@@ -72,10 +72,10 @@ def test_acks_all_produce_that_times_out_gets_an_error_and_keeps_its_records() -
     cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
     hold(cluster, 2)
     client = cluster.connect()
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     client.send(produce("t", batch(b"b"), acks=-1, timeout_ms=700), 9)
     cluster.advance(1000)
-    assert client.answers[0].at_ms == begun + 700
+    assert client.answers[0].at_ms == start_ms + 700
     assert (produced(client.latest).error_code, produced(client.latest).base_offset) == (7, 1)
     assert replica(cluster, 0).log.log_end_offset == 2
 
@@ -165,8 +165,8 @@ def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch()
     client = cluster.connect()
     client.ask(produce("t", batch(b"a")), 9)
     client.ask(produce("t", batch(b"b")), 9)
-    answer = client.ask(fetch(("t", 0, 1), replica_id=1), 11)
-    assert flat(answer)[0][1].high_watermark == 0
+    response = client.ask(fetch(("t", 0, 1), replica_id=1), 11)
+    assert flat(response)[0][1].high_watermark == 0
     assert replica(cluster, 0).log.high_watermark == 1
 
 
@@ -192,12 +192,12 @@ def test_high_watermark_reaches_followers_by_next_fetch_if_option_semantics_is_k
 def test_consumer_fetch_parked_on_a_follower_ends_when_the_high_watermark_advances() -> None:
     cluster = three("kafka")
     reader = cluster.connect(1)
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     reader.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert reader.answers == []
     cluster.advance(2000)
-    assert reader.answers[0].at_ms == begun + 500
+    assert reader.answers[0].at_ms == start_ms + 500
     assert sizes(reader.latest)[0] > 0
 
 
@@ -226,10 +226,10 @@ def test_consumer_in_the_rack_of_a_follower_is_directed_to_that_follower_immedia
     cluster = racks()
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
     client = cluster.connect()
-    answer = client.ask(fetch(("t", 0, 0), rack="b", max_wait_ms=5000), 11)
-    data = flat(answer)[0][1]
+    response = client.ask(fetch(("t", 0, 0), rack="b", max_wait_ms=5000), 11)
+    data = flat(response)[0][1]
     assert (data.error_code, data.preferred_read_replica, data.high_watermark, data.log_start_offset) == (0, 1, 1, 0)
-    assert sizes(answer) == [0]
+    assert sizes(response) == [0]
     assert data.aborted_transactions is None
 
 
@@ -238,9 +238,9 @@ def test_consumer_in_the_rack_of_a_follower_is_directed_to_that_follower_immedia
 def test_consumer_without_a_follower_in_its_rack_reads_from_the_leader(rack: str, version: int) -> None:
     cluster = racks()
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
-    answer = cluster.connect().ask(fetch(("t", 0, 0), rack=rack if version >= 11 else ""), version)
-    assert sizes(answer) == [300]
-    assert preferred(answer) == -1
+    response = cluster.connect().ask(fetch(("t", 0, 0), rack=rack if version >= 11 else ""), version)
+    assert sizes(response) == [300]
+    assert preferred(response) == -1
 
 
 @pytest.mark.rule("N-1")
@@ -444,10 +444,10 @@ def test_partition_whose_only_replica_is_stopped_has_no_leader_until_it_restarts
 def test_acks_all_response_is_delayed_by_the_setting_kafkaproto_replica_delay_ms() -> None:
     cluster = three(**{"kafkaproto.replica.delay.ms": "250"})
     client = cluster.connect()
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     client.send(produce("t", batch(b"a"), acks=-1, timeout_ms=5000), 9)
     cluster.advance(2000)
-    assert client.answers[0].at_ms == begun + 250
+    assert client.answers[0].at_ms == start_ms + 250
 
 
 def test_replicas_of_a_partition_share_the_same_record_bytes_in_memory() -> None:
@@ -488,13 +488,13 @@ def test_follower_slowed_by_300_ms_lags_while_other_followers_replicate_immediat
     cluster = three(**{"replica.fetch.max.bytes": "100"})
     for fetcher in cluster.state.nodes[2].replicas.fetchers.values():
         fetcher.slow("t", 0, 300)
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     cluster.connect().ask(produce("t", batch_of_bytes(90), acks=1), 9)
     cluster.connect().ask(produce("t", batch_of_bytes(90), acks=1), 9)
     ends = []
     for _ in range(7):
         ends.append(
-            (cluster.now_ms - begun, replica(cluster, 1).log.log_end_offset, replica(cluster, 2).log.log_end_offset)
+            (cluster.now_ms - start_ms, replica(cluster, 1).log.log_end_offset, replica(cluster, 2).log.log_end_offset)
         )
         cluster.advance(100)
     assert ends == [(at, 2, at // 300) for at in range(0, 700, 100)]

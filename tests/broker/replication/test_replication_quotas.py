@@ -264,11 +264,11 @@ def test_one_follower_fetch_may_exceed_the_replication_quota_by_its_whole_respon
         ids = {name: topic.topic_id for name, topic in cluster.state.controller.image.topics.items()}
         request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), replica_id=1, topic_ids=ids, version=version)
         before = cluster.now_ms
-        answer = client.ask(request, version)
-        assert sizes(answer) == [500 * KB] * 3
-        [topic] = answer.responses
+        response = client.ask(request, version)
+        assert sizes(response) == [500 * KB] * 3
+        [topic] = response.responses
         topic.partitions = topic.partitions[:2]
-        assert leader_quota.rate(before) == 4 + body_bytes(answer, version)
+        assert leader_quota.rate(before) == 4 + body_bytes(response, version)
         assert sizes(client.ask(request, version)) == [0, 0, 500 * KB]
 
 
@@ -356,15 +356,15 @@ def moving(
     started = cluster.now_ms
     cluster.state.controller.reassign("t", 0, [1])
     appends: list[tuple[int, int]] = []
-    had = 0
+    bytes_before = 0
     events = 0
     cluster.run()
     while True:
         partition = cluster.state.nodes[1].replicas.partitions[("t", 0)]
-        has = sum(batch_sizes[: partition.log.log_end_offset])
-        if has > had:
-            appends.append((cluster.now_ms - started, has - had))
-            had = has
+        bytes_now = sum(batch_sizes[: partition.log.log_end_offset])
+        if bytes_now > bytes_before:
+            appends.append((cluster.now_ms - started, bytes_now - bytes_before))
+            bytes_before = bytes_now
         state = cluster.state.controller.image.partition("t", 0)
         assert state is not None
         if not state.is_reassigned:
@@ -691,5 +691,5 @@ def test_follower_fetch_session_returns_throttled_partitions_after_the_throttle(
     assert [len(data.records) for _, data in flat(opened)] == [0]
     assert flat(client.ask(fetch(session=(opened.session_id, 1), replica_id=2), 11)) == []
     cluster.advance(11_000)
-    answer = client.ask(fetch(session=(opened.session_id, 2), replica_id=2), 11)
-    assert [len(data.records) for _, data in flat(answer)] == [1000 * KB]
+    response = client.ask(fetch(session=(opened.session_id, 2), replica_id=2), 11)
+    assert [len(data.records) for _, data in flat(response)] == [1000 * KB]

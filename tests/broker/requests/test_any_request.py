@@ -55,7 +55,7 @@ def test_random_valid_request_gets_a_response_and_logs_no_exception(
         sent = client.send(request, version)
         cluster.advance(LONGEST_WAIT_MS)
         expected = [] if is_unanswered(request, version) else [sent]
-        assert [answer.correlation_id for answer in client.answers] == expected, request
+        assert [response.correlation_id for response in client.answers] == expected, request
         assert (client.closed_ms is None) or is_unanswered(request, version), request
         assert cluster.connect().ask(metadata(), 1).brokers
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
@@ -76,9 +76,9 @@ def test_connection_is_muted_for_1_s_after_a_request_that_exceeds_the_request_qu
     limit(cluster, client_id="test", request_percentage=0.1)
     cluster.state.request_cost_ms[name] = 100.0
     client = cluster.connect()
-    answer = client.ask(request, version)
+    response = client.ask(request, version)
     has_field = "throttle_time_ms" in dict(codec(key, version).response.fields)
-    assert getattr(answer, "throttle_time_ms", 0) == (1000 if has_field else 0)
+    assert getattr(response, "throttle_time_ms", 0) == (1000 if has_field else 0)
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
     cluster.advance(1000)
     assert client.connection.state is MuteState.NOT_MUTED
@@ -115,8 +115,8 @@ def test_error_messages_about_very_long_names_have_at_most_1000_characters(
 ) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
-    answer = cluster.connect().ask(message, 1)
-    [result] = getattr(answer, "topics", None) or getattr(answer, "results", None) or answer.responses
+    response = cluster.connect().ask(message, 1)
+    [result] = getattr(response, "topics", None) or getattr(response, "results", None) or response.responses
     assert result.error_code == error
     assert len(result.error_message) <= 1000
     assert caplog.records == []

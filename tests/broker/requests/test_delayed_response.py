@@ -44,8 +44,8 @@ def test_emulated_kafka_1_1_appends_a_throttled_produce_at_once_but_answers_it_l
     assert client.connection.state is MuteState.MUTED_AND_RESPONSE_PENDING
     reader = cluster.connect(client_id="reader")
     assert sizes(reader.ask(fetch(("t", 0, 0)), 6))[0] > 100_000
-    answer = after(cluster, client, 500)
-    assert (produced(answer).error_code, answer.throttle_time_ms) == (0, 500)
+    response = after(cluster, client, 500)
+    assert (produced(response).error_code, response.throttle_time_ms) == (0, 500)
     # Not muted afterwards: the next request is handled at once and charged on its own.
     assert client.connection.state is MuteState.NOT_MUTED
     client.ask(metadata(), 4)
@@ -70,9 +70,9 @@ def test_emulated_kafka_1_1_returns_records_of_a_throttled_fetch_after_the_throt
     [usage] = list(cluster.state.nodes[0].quotas.fetch.metrics(cluster.now_ms))
     total = round(usage.rate * 10)
     assert total > 12_000
-    answer = after(cluster, client, cluster.state.journal.throttles("Fetch")[-1].throttle_time_ms)
-    assert sizes(answer)[0] > 4000
-    assert answer.throttle_time_ms == cluster.state.journal.throttles("Fetch")[-1].throttle_time_ms > 0
+    response = after(cluster, client, cluster.state.journal.throttles("Fetch")[-1].throttle_time_ms)
+    assert sizes(response)[0] > 4000
+    assert response.throttle_time_ms == cluster.state.journal.throttles("Fetch")[-1].throttle_time_ms > 0
 
 
 @pytest.mark.rule("D9b")
@@ -83,8 +83,8 @@ def test_emulated_kafka_1_1_delays_a_response_by_sum_of_byte_and_request_throttl
     )
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
-    answer = after(cluster, client, 1500)
-    assert answer.throttle_time_ms == 1500
+    response = after(cluster, client, 1500)
+    assert response.throttle_time_ms == 1500
     assert [(s.reason.quota, s.throttle_time_ms) for s in cluster.state.journal.throttles()] == [  # type: ignore[union-attr]
         ("Produce", 500),
         ("Request", 1000),

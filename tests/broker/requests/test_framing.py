@@ -108,9 +108,9 @@ def test_api_versions_request_above_the_latest_version_is_answered_in_version_0(
     client = cluster.connect()
     client.expect(7, ApiKey.API_VERSIONS, 0)
     client.send_bytes(framed(header(18, version) + b"\0anything"))
-    [answer] = client.answers
-    assert (answer.correlation_id, answer.message.error_code) == (7, 35)
-    assert [(a.api_key, a.min_version, a.max_version) for a in answer.message.api_keys] == [(18, 0, 4)]
+    [response] = client.answers
+    assert (response.correlation_id, response.message.error_code) == (7, 35)
+    assert [(a.api_key, a.min_version, a.max_version) for a in response.message.api_keys] == [(18, 0, 4)]
     client.send(metadata(), 1)  # the connection stays open
     assert len(client.answers) == 2
 
@@ -126,9 +126,9 @@ def test_emulated_kafka_2_4_and_later_answer_api_versions_v99_with_valid_version
     client = VirtualCluster(release_name=release).connect()
     client.expect(7, ApiKey.API_VERSIONS, 0)
     client.send_bytes(framed(header(18, 99) + b"\0"))
-    [answer] = client.answers
-    assert answer.message.error_code == 35
-    assert [(a.api_key, a.min_version, a.max_version) for a in answer.message.api_keys] == listed
+    [response] = client.answers
+    assert response.message.error_code == 35
+    assert [(a.api_key, a.min_version, a.max_version) for a in response.message.api_keys] == listed
 
 
 @pytest.mark.rule("W-3", "W-2")
@@ -173,9 +173,9 @@ def test_unsupported_api_versions_request_with_incomplete_header_closes_connecti
 def test_api_versions_request_with_an_invalid_client_software_name_is_rejected(
     cluster: VirtualCluster, name: str, version: str, error: int
 ) -> None:
-    answer = cluster.connect().ask(ApiVersionsRequest(name, version), 3)
-    assert answer.error_code == error
-    assert bool(answer.api_keys) == (error == 0)
+    response = cluster.connect().ask(ApiVersionsRequest(name, version), 3)
+    assert response.error_code == error
+    assert bool(response.api_keys) == (error == 0)
 
 
 def bad_bodies() -> list[tuple[str, bytes]]:
@@ -299,11 +299,11 @@ def test_requests_received_completely_before_a_half_close_are_answered(cluster: 
 def test_idle_connection_is_closed_after_its_timeout_and_a_busy_connection_is_not() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "1000"})
     idle, busy = cluster.connect(), cluster.connect()
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     for _ in range(4):
         cluster.advance(400)
         busy.ask(metadata(), 1)
-    assert idle.closed_ms == begun + 1000
+    assert idle.closed_ms == start_ms + 1000
     assert busy.closed_ms is None
     cluster.advance(1000)
     assert busy.closed_ms == cluster.now_ms

@@ -172,9 +172,9 @@ def test_failed_requests_are_also_charged_to_the_request_time_quota(bench: Bench
         raise error
 
     bench.wrap(ApiKey.METADATA, fail)
-    answer = bench.cluster.connect().ask(metadata(), 3)
+    response = bench.cluster.connect().ask(metadata(), 3)
     assert bench.charged_ms("test") == 120
-    assert answer.throttle_time_ms == 1000
+    assert response.throttle_time_ms == 1000
 
 
 @pytest.mark.rule("Q-15", "T-3")

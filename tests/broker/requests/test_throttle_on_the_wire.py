@@ -40,9 +40,9 @@ def test_throttled_response_is_sent_immediately_and_then_its_connection_is_muted
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
-    answer = client.ask(produce_of_bytes(client, "t", 105_000), 9)
-    assert answer.throttle_time_ms == 500
-    assert produced(answer).error_code == 0
+    response = client.ask(produce_of_bytes(client, "t", 105_000), 9)
+    assert response.throttle_time_ms == 500
+    assert produced(response).error_code == 0
     assert client.answers[-1].at_ms == cluster.now_ms
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
     assert not client.reading
@@ -55,13 +55,13 @@ def test_requests_sent_while_muted_are_answered_in_order_after_the_throttle(
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     client.ask(produce_of_bytes(client, "t", 105_000), 9)
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     sent = [client.send(metadata(), 1), client.send(ApiVersionsRequest(), 0), client.send(metadata(), 1)]
     cluster.advance(499)
     assert len(client.answers) == 1
     cluster.advance(1)
     assert [a.correlation_id for a in client.answers[1:]] == sent
-    assert {a.at_ms for a in client.answers[1:]} == {begun + 500}
+    assert {a.at_ms for a in client.answers[1:]} == {start_ms + 500}
 
 
 @pytest.mark.rule("T-7")
@@ -93,8 +93,8 @@ def test_throttled_produce_of_every_version_mutes_its_connection_for_500_ms(
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
-    answer = client.ask(produce_of_bytes(client, "t", 105_000, version), version)
-    assert answer.throttle_time_ms == (0 if version == 0 else 500)
+    response = client.ask(produce_of_bytes(client, "t", 105_000, version), version)
+    assert response.throttle_time_ms == (0 if version == 0 else 500)
     client.send(metadata(), 1)
     cluster.advance(499)
     assert len(client.answers) == 1
@@ -141,9 +141,9 @@ def test_throttled_fetch_is_empty_and_its_bytes_are_credited_back_to_the_quota(c
     _produce_for_an_answer_of(cluster, 10_050)
     limit(cluster, client_id="reader", consumer_byte_rate=1000.0)
     reader = cluster.connect(client_id="reader")
-    answer = reader.ask(fetch(("t", 0, 0)), 11)
-    assert (answer.error_code, answer.responses, answer.session_id) == (0, [], 0)
-    assert answer.throttle_time_ms == 50
+    response = reader.ask(fetch(("t", 0, 0)), 11)
+    assert (response.error_code, response.responses, response.session_id) == (0, [], 0)
+    assert response.throttle_time_ms == 50
     reader.send(fetch(("t", 0, 0)), 11)
     cluster.advance(50)
     assert sizes(reader.latest) == [10_050 - OVERHEAD_BYTES]
@@ -160,9 +160,9 @@ def test_throttled_fetch_of_any_version_is_empty_and_mutes_the_connection(
     cluster.state.request_cost_ms["Fetch"] = 100.0
     reader = cluster.connect(client_id="reader")
     ids = {"t": cluster.state.controller.image.topics["t"].topic_id}
-    answer = reader.ask(fetch(("t", 0, 0), version=version, topic_ids=ids), version)
-    assert (answer.error_code, answer.responses, answer.session_id) == (0, [], 0)
-    assert answer.throttle_time_ms == (1000 if version >= 1 else 0)
+    response = reader.ask(fetch(("t", 0, 0), version=version, topic_ids=ids), version)
+    assert (response.error_code, response.responses, response.session_id) == (0, [], 0)
+    assert response.throttle_time_ms == (1000 if version >= 1 else 0)
     reader.send(metadata(), 1)
     cluster.advance(999)
     assert len(reader.answers) == 1
@@ -187,12 +187,12 @@ def test_throttled_fetch_response_has_exactly_the_bytes_of_an_empty_response(
     limit(cluster, client_id="reader", request_percentage=0.1)
     cluster.state.request_cost_ms["Fetch"] = 100.0
     reader.send(fetch(("t", 0, 0), version=version, topic_ids=ids, session=epochs), version)
-    answer = reader.answers[-1]
+    response = reader.answers[-1]
     empty = FetchResponse(throttle_time_ms=1000 if version >= 1 else 0, session_id=session_id)
     body = bytearray()
     codec(ApiKey.FETCH, version).encode_response(empty, body, None)
-    assert answer.message == empty
-    assert answer.size_bytes == (5 if version >= 12 else 4) + len(body)
+    assert response.message == empty
+    assert response.size_bytes == (5 if version >= 12 else 4) + len(body)
 
 
 @pytest.mark.rule("T-4", "R-5")
@@ -216,9 +216,9 @@ def test_fetch_response_is_encoded_once_even_if_fetch_and_replication_quotas_app
     assert state.nodes[0].replicas.leader_quota.active
     monkeypatch.setitem(versioned.__dict__, "encode_response", counted)
     reader = cluster.connect(client_id="reader")
-    answer = reader.ask(fetch(("t", 0, 0), replica_id=1 if case == "from a throttled follower" else -1), 11)
+    response = reader.ask(fetch(("t", 0, 0), replica_id=1 if case == "from a throttled follower" else -1), 11)
     assert encoded == [1]
-    assert (answer.responses == []) == (case == "without records")
+    assert (response.responses == []) == (case == "without records")
 
 
 OVERHEAD_BYTES = 67
@@ -241,12 +241,12 @@ def test_next_fetch_of_a_session_returns_the_records_withheld_by_a_throttled_fet
     assert session > 0
     cluster.connect().ask(produce("t", batch_of_bytes(20_000)), 9)
     limit(cluster, client_id="reader", consumer_byte_rate=1500.0)
-    answer = client.ask(fetch(session=(session, 1)), 11)
-    assert (answer.error_code, answer.session_id, answer.responses) == (0, session, [])
-    assert answer.throttle_time_ms > 0
+    response = client.ask(fetch(session=(session, 1)), 11)
+    assert (response.error_code, response.session_id, response.responses) == (0, session, [])
+    assert response.throttle_time_ms > 0
     client.send(fetch(session=(session, 2)), 11)
     limit(cluster, client_id="reader", consumer_byte_rate=1_000_000.0)
-    cluster.advance(answer.throttle_time_ms)
+    cluster.advance(response.throttle_time_ms)
     assert sizes(client.latest) == [20_000]
 
 
@@ -255,9 +255,9 @@ def test_throttled_full_fetch_creates_no_fetch_session(cluster: VirtualCluster) 
     cluster.connect().ask(produce("t", batch_of_bytes(20_000)), 9)
     limit(cluster, client_id="reader", consumer_byte_rate=1500.0)
     client = cluster.connect(client_id="reader")
-    answer = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11)
-    assert answer.throttle_time_ms > 0
-    assert answer.session_id == 0
+    response = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11)
+    assert response.throttle_time_ms > 0
+    assert response.session_id == 0
     assert len(cluster.state.nodes[0].sessions) == 0
 
 
@@ -287,9 +287,9 @@ def test_follower_fetch_is_neither_charged_nor_throttled_by_client_quotas() -> N
     limit(cluster, consumer_byte_rate=1.0, request_percentage=0.01)
     cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(50_000)), 9)
     follower = cluster.connect()
-    answer = follower.ask(fetch(("t", 0, 0), replica_id=1), 11)
-    assert answer.throttle_time_ms == 0
-    assert sizes(answer) == [50_000]
+    response = follower.ask(fetch(("t", 0, 0), replica_id=1), 11)
+    assert response.throttle_time_ms == 0
+    assert sizes(response) == [50_000]
     assert follower.connection.state is MuteState.NOT_MUTED
 
 
@@ -312,11 +312,11 @@ def test_idle_timeout_closes_a_muted_connection_without_answering_a_pending_requ
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
     client = cluster.connect()
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     assert client.ask(produce_of_bytes(client, "t", 13_000), 9).throttle_time_ms == 3000
     client.send(metadata(), 1)
     cluster.advance(5000)
-    assert client.closed_ms == begun + 500
+    assert client.closed_ms == start_ms + 500
     assert len(client.answers) == 1
 
 
@@ -325,10 +325,10 @@ def test_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
     cluster.topic("t")
     client = cluster.connect()
-    begun = cluster.now_ms
+    start_ms = cluster.now_ms
     client.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
     cluster.advance(1000)
-    assert client.closed_ms == begun + 500
+    assert client.closed_ms == start_ms + 500
     partition = cluster.state.nodes[0].replicas.partitions[("t", 0)]
     assert not partition.watchers
 
@@ -347,9 +347,9 @@ def test_disconnect_of_a_muted_client_does_not_prevent_fetches_of_another_client
 def test_failed_produce_requests_are_charged_to_the_byte_quota(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
-    answer = client.ask(produce("missing", batch_of_bytes(105_000)), 9)
-    assert produced(answer).error_code == 3
-    assert answer.throttle_time_ms >= 500
+    response = client.ask(produce("missing", batch_of_bytes(105_000)), 9)
+    assert produced(response).error_code == 3
+    assert response.throttle_time_ms >= 500
 
 
 @pytest.mark.rule("Q-0")
@@ -372,9 +372,9 @@ def test_fetch_at_quota_500_bytes_per_s_returns_at_most_the_5000_bytes_of_10_sec
     limit(cluster, client_id="reader", consumer_byte_rate=500.0)
     free, limited = cluster.connect(client_id="free"), cluster.connect(client_id="reader")
     assert sizes(free.ask(fetch(("t", 0, 0)), 11)) == [30_000]
-    answer = limited.ask(fetch(("t", 0, 0)), 11)
-    assert answer.throttle_time_ms < 200  # 5000 bytes of records and the overhead above them
-    cluster.advance(answer.throttle_time_ms)
+    response = limited.ask(fetch(("t", 0, 0)), 11)
+    assert response.throttle_time_ms < 200  # 5000 bytes of records and the overhead above them
+    cluster.advance(response.throttle_time_ms)
     assert sizes(limited.ask(fetch(("t", 0, 0), partition_max=4000), 11)) == [4000]
 
 
@@ -392,8 +392,8 @@ def test_metadata_v3_response_contains_the_throttle_time_of_the_request_quota(cl
     limit(cluster, request_percentage=1.0)
     cluster.state.request_cost_ms["Metadata"] = 200.0  # 20 percent of a second at once: over 10 s that is 2 percent
     client = cluster.connect()
-    answer = client.ask(metadata(), 3)
-    assert answer.throttle_time_ms == 1000  # never more than one window
+    response = client.ask(metadata(), 3)
+    assert response.throttle_time_ms == 1000  # never more than one window
     client.send(metadata(), 1)
     cluster.advance(999)
     assert len(client.answers) == 1
@@ -406,8 +406,8 @@ def test_produce_throttle_time_ms_is_the_longer_of_byte_and_request_throttle(clu
     limit(cluster, producer_byte_rate=1.0, request_percentage=0.01)
     cluster.state.request_cost_ms["Produce"] = 100.0
     client = cluster.connect()
-    answer = client.ask(produce_of_bytes(client, "t", 500), 9)
-    assert answer.throttle_time_ms == 490_000
+    response = client.ask(produce_of_bytes(client, "t", 500), 9)
+    assert response.throttle_time_ms == 490_000
     assert [throttle.reason.quota for throttle in cluster.state.journal.throttles()] == ["Produce"]
 
 

@@ -190,8 +190,8 @@ def test_each_group_event_contains_the_old_and_the_new_state_of_the_group() -> N
         (0, GroupChange("g", "classic", "PreparingRebalance", "Empty", 1, 2, 2, (), ())),
         (0, GroupChange("g", "classic", "Empty", "Dead", 2, 2, 2, (), unloaded)),
     ]
-    begun_ms = cluster.now_ms - 10_000
-    assert [arguments[-1] - begun_ms for _, arguments in calls] == [0, 0, 0, 10_000, 10_000, 10_000]
+    start_ms = cluster.now_ms - 10_000
+    assert [arguments[-1] - start_ms for _, arguments in calls] == [0, 0, 0, 10_000, 10_000, 10_000]
 
 
 def raising(name: str, calls: Counter[str]) -> Callable[..., None]:

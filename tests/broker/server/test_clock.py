@@ -84,7 +84,7 @@ def test_throttle_ends_at_its_exact_millisecond_under_the_manual_clock() -> None
         c.set_quota(client_id="limited", producer_byte_rate=1000.0)
         throttle_ms = client.ask(produce("t", batch(bytes(15_000))), 9).throttle_time_ms
         assert throttle_ms > 4000
-        begun_ms = c.clock.now_ms()
+        start_ms = c.clock.now_ms()
         client.send(metadata(), 1)
         c.clock.advance(throttle_ms - 1)
         other.ask(metadata(), 1)
@@ -92,14 +92,14 @@ def test_throttle_ends_at_its_exact_millisecond_under_the_manual_clock() -> None
         c.clock.advance(1)
         client.answer()
         [metadata_request] = c.journal.requests("Metadata", client_id="limited")
-        assert metadata_request.at_ms == begun_ms + throttle_ms
+        assert metadata_request.at_ms == start_ms + throttle_ms
 
 
 @pytest.mark.rule("F-29")
 def test_fetches_waiting_100_400_and_700_ms_end_on_time_during_a_5_s_clock_advance() -> None:
     with cluster(topics={"t": 1}, clock="manual") as c:
         clients = [BlockingClient(c, str(wait)) for wait in (700, 100, 400)]
-        begun_ms = c.clock.now_ms()
+        start_ms = c.clock.now_ms()
         for client in clients:
             client.send(fetch(("t", 0, 0), max_wait_ms=int(client.client_id)), 11)
         c.wait_for(lambda journal: len(journal.events("parked")) == 3)
@@ -107,34 +107,34 @@ def test_fetches_waiting_100_400_and_700_ms_end_on_time_during_a_5_s_clock_advan
         for client in clients:
             client.answer()
             client.close()
-        completions = [(s.client_id, s.at_ms - begun_ms) for s in c.journal.requests("Fetch")]
+        completions = [(s.client_id, s.at_ms - start_ms) for s in c.journal.requests("Fetch")]
         assert completions == [("100", 100), ("400", 400), ("700", 700)]
-        assert c.clock.now_ms() == begun_ms + 5000
+        assert c.clock.now_ms() == start_ms + 5000
 
 
 def test_requests_sent_before_a_clock_advance_are_handled_before_the_clock_moves() -> None:
     """Each request is sent on a connection that was just opened and may not be accepted yet."""
     with cluster(clock="manual") as c:
         for _ in range(30):
-            begun_ms = c.clock.now_ms()
+            start_ms = c.clock.now_ms()
             with connected(c) as client:
                 client.send(metadata(), 1)
                 c.clock.advance(60_000)
                 client.answer()
-                assert c.journal.requests()[-1].at_ms == begun_ms
+                assert c.journal.requests()[-1].at_ms == start_ms
 
 
 def test_clock_advance_of_1500_ms_completes_five_pipelined_300_ms_fetches_in_turn() -> None:
     """On one connection, each long poll of a chain starts when the previous one ends."""
     with cluster(topics={"t": 1}, clock="manual") as c, connected(c) as client:
-        begun_ms = c.clock.now_ms()
+        start_ms = c.clock.now_ms()
         for _ in range(5):
             client.send(fetch(("t", 0, 0), max_wait_ms=300), 11)
         c.wait_for(lambda journal: journal.events("parked"))
         c.clock.advance(1500)
         for _ in range(5):
             client.answer()
-        assert [s.at_ms - begun_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
+        assert [s.at_ms - start_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
 
 
 def test_event_loop_timer_is_rescheduled_only_if_a_new_deadline_is_the_earliest(
@@ -150,9 +150,9 @@ def test_event_loop_timer_is_rescheduled_only_if_a_new_deadline_is_the_earliest(
             return call_later(delay_s, callback)
 
         monkeypatch.setattr(asyncio.get_running_loop(), "call_later", armed)
-        begun_ms = state.now_ms()
+        start_ms = state.now_ms()
         for after_s in (50, 60, 40, 40, 45, 30):
-            loop.call(lambda after_s=after_s: state.timers.at(begun_ms + 1000 * after_s, lambda _: None))
+            loop.call(lambda after_s=after_s: state.timers.at(start_ms + 1000 * after_s, lambda _: None))
         loop.stop()
         return delays_seen
 
@@ -161,18 +161,18 @@ def test_event_loop_timer_is_rescheduled_only_if_a_new_deadline_is_the_earliest(
 
 def test_manual_clock_advanced_by_several_threads_moves_by_the_sum_of_all_advances() -> None:
     with cluster(topics={"t": 1}, clock="manual") as c, connected(c) as client:
-        begun_ms = c.clock.now_ms()
+        start_ms = c.clock.now_ms()
         client.send(fetch(("t", 0, 0), max_wait_ms=1000), 11)
         c.wait_for(lambda journal: journal.events("parked"))
         fired: list[int] = []
         timers = c.state.timers
-        c.run_in_loop(lambda: [timers.at(begun_ms + 50 * i, fired.append) for i in range(1, 81)])
+        c.run_in_loop(lambda: [timers.at(start_ms + 50 * i, fired.append) for i in range(1, 81)])
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(c.clock.advance, [100] * 40))
-        assert c.clock.now_ms() == begun_ms + 4000
-        assert fired == [begun_ms + 50 * i for i in range(1, 81)]
+        assert c.clock.now_ms() == start_ms + 4000
+        assert fired == [start_ms + 50 * i for i in range(1, 81)]
         client.answer()
-        assert c.journal.requests("Fetch")[0].at_ms == begun_ms + 1000
+        assert c.journal.requests("Fetch")[0].at_ms == start_ms + 1000
 
 
 def test_clock_can_be_advanced_while_clients_send_constantly() -> None:
@@ -233,11 +233,11 @@ def test_advancing_a_test_clock_by_a_negative_time_is_rejected() -> None:
 def test_throttled_connection_is_muted_for_its_throttle_time_in_real_time(clock: str) -> None:
     with cluster(topics={"t": 1}, clock=clock) as c, connected(c) as client:
         c.set_quota(client_id="blocking", producer_byte_rate=10_000.0)
-        begun = time.monotonic()  # the throttle counts from the decision, which comes between this and the response
+        start_s = time.monotonic()  # the throttle counts from the decision, which comes between this and the response
         throttle_ms = client.ask(produce("t", batch(bytes(101_000))), 9).throttle_time_ms
         assert 80 <= throttle_ms <= 200
         client.ask(metadata(), 1)
-        passed_ms = (time.monotonic() - begun) * 1000
+        passed_ms = (time.monotonic() - start_s) * 1000
         assert throttle_ms - 1 <= passed_ms < throttle_ms + 1000
 
 
@@ -245,11 +245,11 @@ async def test_async_cluster_clock_can_be_advanced_in_the_event_loop() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (c, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=250), 11)
         await c.wait_for(lambda journal: journal.events("parked"))
-        begun_ms = c.state.clock.now_ms()
+        start_ms = c.state.clock.now_ms()
         await asyncio.gather(c.clock.advance(200), c.clock.advance(200))
         await client.answer()
-        assert c.journal.requests("Fetch")[0].at_ms == begun_ms + 250
-        assert c.state.clock.now_ms() == begun_ms + 400
+        assert c.journal.requests("Fetch")[0].at_ms == start_ms + 250
+        assert c.state.clock.now_ms() == start_ms + 400
 
 
 # ---- wait_for -------------------------------------------------------------------------------------------------------------------------

@@ -93,9 +93,9 @@ async def test_broker_stop_closes_a_connection_waiting_because_max_connections_i
 async def test_disconnected_client_in_max_connections_queue_does_not_block_the_next_client() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
-        gone = await connect(cluster)
+        disconnecting = await connect(cluster)
         await wait_until_accepted(cluster, 2)
-        gone.reset()
+        disconnecting.reset()
         async with client_of(cluster) as last:
             await wait_until_accepted(cluster, 3)
             first.close()

@@ -98,8 +98,8 @@ async def cluster_with_a_group(release: str) -> AsyncIterator[tuple[AsyncTestClu
 async def check_group(healthy: RawClient) -> None:
     beat = await healthy.ask(ConsumerGroupHeartbeatRequest(GROUP, MEMBER, 1), 0)
     assert (beat.error_code, beat.member_epoch) == (0, 1)
-    answer = await healthy.ask(OffsetFetchRequest(GROUP, [OffsetFetchRequestTopic(TOPIC, [0])]), 5)
-    assert answer.topics[0].partitions[0].committed_offset == OFFSET
+    response = await healthy.ask(OffsetFetchRequest(GROUP, [OffsetFetchRequestTopic(TOPIC, [0])]), 5)
+    assert response.topics[0].partitions[0].committed_offset == OFFSET
 
 
 def test_examples_of_malformed_group_requests_cover_every_supported_version() -> None:
@@ -195,9 +195,9 @@ async def test_group_request_with_very_many_items_gets_an_error_and_leaks_no_mem
         spare_bytes = 4 * MIB  # buffers that the server keeps for later frames, whatever their number
         with memory_left_within(MIB + spare_bytes):
             for _ in range(6):
-                answer = await client.ask(request, version)
-                assert errors_in(answer) == errors
-            del answer
+                response = await client.ask(request, version)
+                assert errors_in(response) == errors
+            del response
             await check_group(healthy)
 
 

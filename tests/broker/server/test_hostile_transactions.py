@@ -85,8 +85,8 @@ async def cluster_with_a_transaction(release: str) -> AsyncIterator[tuple[AsyncT
         cluster.state.nodes[0].transactions.coordinator_id(ID)
         cluster.state.coordinator_of("group")
         await until(lambda: not cluster.state.nodes[0].transactions.coordinator.store.is_loading)
-        begun = await healthy.ask(InitProducerIdRequest(ID, 600_000), 4)
-        producer = begun.producer_id, begun.producer_epoch
+        init_response = await healthy.ask(InitProducerIdRequest(ID, 600_000), 4)
+        producer = init_response.producer_id, init_response.producer_epoch
         topics = [AddPartitionsToTxnTopic(TOPIC, [0])]
         await healthy.ask(AddPartitionsToTxnRequest([], ID, *producer, topics), 3)
         data = batch(
@@ -184,11 +184,11 @@ def errors_in(message: Any) -> set[int]:
 async def test_transaction_request_with_very_many_items_gets_an_error_and_leaks_no_memory(number: int) -> None:
     request, version, errors = list(large_requests())[number]
     async with cluster_with_a_transaction("3.9") as (cluster, healthy), client_of(cluster) as client:
-        answer = await client.ask(request, version)
-        assert errors_in(answer) == errors
+        response = await client.ask(request, version)
+        assert errors_in(response) == errors
         spare_bytes = 4 * MIB  # buffers that the server keeps for later frames, whatever their number
         with memory_left_within(MIB + spare_bytes):
             for _ in range(6):
-                answer = await client.ask(request, version)
-            del answer
+                response = await client.ask(request, version)
+            del response
             await check_transaction(healthy)

@@ -93,7 +93,7 @@ class Load:
             return
 
     def existing(self) -> list[str]:
-        return [name for name, there in self.acknowledged.topics.items() if there]
+        return [name for name, exists in self.acknowledged.topics.items() if exists]
 
     def write(self) -> None:
         if not self.existing():
@@ -149,16 +149,16 @@ class Load:
         possible_offsets.add(offset)
         partition = OffsetCommitRequestPartition(key[1], committed_offset=offset)
         request = OffsetCommitRequest(GROUP, topics=[OffsetCommitRequestTopic(key[0], partitions=[partition])])
-        answer = self.client.ask(request, 8)
-        assert answer.topics[0].partitions[0].error_code == 0
+        response = self.client.ask(request, 8)
+        assert response.topics[0].partitions[0].error_code == 0
         possible_offsets.intersection_update({offset})
 
     def create(self) -> None:
         name = f"t-{os.urandom(4).hex()}"
         self.acknowledged.topics[name] = None
         assignments = [CreatableReplicaAssignment(i, self.replicas) for i in range(PARTITIONS)]
-        answer = self.client.ask(CreateTopicsRequest([CreatableTopic(name, -1, -1, assignments)], 10_000), 5)
-        assert answer.topics[0].error_code == 0
+        response = self.client.ask(CreateTopicsRequest([CreatableTopic(name, -1, -1, assignments)], 10_000), 5)
+        assert response.topics[0].error_code == 0
         self.acknowledged.topics[name] = True
 
     def delete(self) -> None:
@@ -167,8 +167,8 @@ class Load:
             return
         name = self.random.choice(topics)
         self.acknowledged.topics[name] = None
-        answer = self.client.ask(DeleteTopicsRequest(topic_names=[name], timeout_ms=10_000), 5)
-        assert answer.responses[0].error_code == 0
+        response = self.client.ask(DeleteTopicsRequest(topic_names=[name], timeout_ms=10_000), 5)
+        assert response.responses[0].error_code == 0
         self.acknowledged.topics[name] = False
 
     def limit(self) -> None:
@@ -198,11 +198,11 @@ class Check:
         self.new_producer(load)
 
     def topics(self) -> None:
-        answer = self.client.ask(MetadataRequest(None), 9)
-        there = {topic.name for topic in answer.topics if not topic.is_internal}
+        response = self.client.ask(MetadataRequest(None), 9)
+        topic_names = {topic.name for topic in response.topics if not topic.is_internal}
         for name, expected in list(self.acknowledged.topics.items()):
-            assert expected is None or expected == (name in there), (name, expected)
-            if name in there:
+            assert expected is None or expected == (name in topic_names), (name, expected)
+            if name in topic_names:
                 self.acknowledged.topics[name] = True
             else:
                 del self.acknowledged.topics[name]
@@ -210,7 +210,7 @@ class Check:
                     for by_partition in (self.acknowledged.acked, self.acknowledged.unsure, self.acknowledged.commits):
                         by_partition.pop((name, index), None)
                 self.acknowledged.to_repeat = [w for w in self.acknowledged.to_repeat if w.topic != name]
-        assert there <= set(self.acknowledged.topics)
+        assert topic_names <= set(self.acknowledged.topics)
 
     def repeat(self, load: Load) -> None:
         """Send all batches without a response again, in order, as a producer does."""
@@ -234,8 +234,8 @@ class Check:
     def read(self, name: str, index: int) -> dict[int, bytes]:
         stored: dict[int, bytes] = {}
         while True:
-            answer = self.client.ask(fetch((name, index, len(stored))), 11)
-            [(_, data)] = flat(answer)
+            response = self.client.ask(fetch((name, index, len(stored))), 11)
+            [(_, data)] = flat(response)
             assert data.error_code == 0
             before = len(stored)
             for stored_batch in batches(bytes(data.records or b"")):
@@ -247,15 +247,15 @@ class Check:
                 return stored
 
     def committed(self, name: str, index: int) -> None:
-        answer = self.client.ask(OffsetFetchRequest(GROUP, [OffsetFetchRequestTopic(name, [index])]), 5)
-        offset = answer.topics[0].partitions[0].committed_offset
+        response = self.client.ask(OffsetFetchRequest(GROUP, [OffsetFetchRequestTopic(name, [index])]), 5)
+        offset = response.topics[0].partitions[0].committed_offset
         possible_offsets = self.acknowledged.commits.setdefault((name, index), {-1})
         assert offset in possible_offsets, f"{name}-{index}: committed offset {offset}, acknowledged {possible_offsets}"
         possible_offsets.intersection_update({offset})
 
     def quota(self) -> None:
-        answer = self.client.ask(DescribeClientQuotasRequest([]), 1)
-        [quota_value] = [value.value for entry in answer.entries for value in entry.values] or [None]
+        response = self.client.ask(DescribeClientQuotasRequest([]), 1)
+        [quota_value] = [value.value for entry in response.entries for value in entry.values] or [None]
         assert quota_value in self.acknowledged.quota
         self.acknowledged.quota = {quota_value}
 
@@ -305,10 +305,10 @@ def test_broker_without_a_data_dir_leaves_no_files_when_killed_or_stopped(
         assert process.stdout is not None
         client = Client(process.stdout.readline().strip())
         for partition, size in ((0, 100), (1, 500_000)):  # in the shared file, and in a file of its own
-            answer = client.ask(produce("t", batch(b"x" * size), partition), 9)
-            assert produced(answer).error_code == 0
-        held = [os.readlink(path) for path in Path(f"/proc/{process.pid}/fd").iterdir()]
-        assert sum(target.startswith(str(tmp_path)) for target in held) == 2
+            response = client.ask(produce("t", batch(b"x" * size), partition), 9)
+            assert produced(response).error_code == 0
+        open_paths = [os.readlink(path) for path in Path(f"/proc/{process.pid}/fd").iterdir()]
+        assert sum(target.startswith(str(tmp_path)) for target in open_paths) == 2
         process.send_signal(ending)
         process.wait(PATIENCE_SECONDS)
         client.socket.close()

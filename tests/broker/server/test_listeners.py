@@ -37,8 +37,8 @@ async def advertised(host: str, port: int, version: int = 9) -> list[tuple[int, 
     """Return the broker addresses in the Metadata response to a client that connects to this listener."""
     client = await connect_to(host, port)
     try:
-        answer = await client.ask(metadata(), version)
-        return [(b.node_id, b.host, b.port) for b in answer.brokers]
+        response = await client.ask(metadata(), version)
+        return [(b.node_id, b.host, b.port) for b in response.brokers]
     finally:
         client.close()
 
@@ -59,8 +59,8 @@ async def test_metadata_on_each_listener_returns_the_addresses_of_that_listener(
 async def test_find_coordinator_returns_the_address_of_the_listener_of_the_request() -> None:
     async with async_cluster(config={"listeners": TWO_LISTENERS["listeners"]}) as cluster:
         client = await connect_to(*bound(cluster)[1])
-        answer = await client.ask(FindCoordinatorRequest(key="g"), 1)
-        assert (answer.error_code, answer.host, answer.port) == (0, *bound(cluster)[1])
+        response = await client.ask(FindCoordinatorRequest(key="g"), 1)
+        assert (response.error_code, response.host, response.port) == (0, *bound(cluster)[1])
         client.close()
 
 

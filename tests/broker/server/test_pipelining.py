@@ -32,12 +32,12 @@ async def test_parked_fetch_delays_requests_sent_behind_that_fetch() -> None:
         )
         assert await ids(client, 1) == [1]
         await cluster.wait_for(lambda journal: journal.events("parked"))
-        begun_ms = cluster.state.clock.now_ms()
+        start_ms = cluster.state.clock.now_ms()
         await cluster.clock.advance(PARK_MS - 1)
         assert len(cluster.journal.requests()) == 1
         await cluster.clock.advance(1)
         assert await ids(client, 3) == [2, 3, 4]
-        assert [request.at_ms - begun_ms for request in cluster.journal.requests()] == [0] + [PARK_MS] * 3
+        assert [request.at_ms - start_ms for request in cluster.journal.requests()] == [0] + [PARK_MS] * 3
 
 
 @pytest.mark.rule("W-8", "W-9")
@@ -166,8 +166,8 @@ async def test_half_closed_throttled_client_gets_its_next_response_after_the_thr
         cluster.set_quota(client_id="raw", producer_byte_rate=1000.0)
         await client.send_bytes(client.frame(produce("t", batch(bytes(15_000))), 9) + client.frame(metadata(), 1))
         client.finish()
-        answer = (await client.answer()).message
-        await cluster.clock.advance(answer.throttle_time_ms - 1)
+        response = (await client.answer()).message
+        await cluster.clock.advance(response.throttle_time_ms - 1)
         assert len(cluster.journal.requests()) == 1
         await cluster.clock.advance(1)
         assert await ids(client, 1) == [2]

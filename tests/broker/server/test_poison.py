@@ -71,10 +71,10 @@ async def test_overwriting_of_request_buffers_detects_a_handler_that_keeps_a_mem
 ) -> None:
     """A handler that keeps a view is detected by its overwritten text or by memory that is not released."""
     errors_expected.append("a request failed")
-    kept = []
+    kept_views = []
 
     def keeping(node: Any, asker: Any, frame: memoryview, now_ms: int) -> None:
-        kept.append(frame[-1:])
+        kept_views.append(frame[-1:])
         original(node, asker, frame, now_ms)
 
     original = real_begin
@@ -83,7 +83,7 @@ async def test_overwriting_of_request_buffers_detects_a_handler_that_keeps_a_mem
         await client.send(metadata(), 1)
         await cluster.wait_for(lambda journal: journal.requests())
         await cluster.server.loop.settle()
-        assert not cluster.state.nodes[0].connections or bytes(kept[0]) == bytes([POISON])
+        assert not cluster.state.nodes[0].connections or bytes(kept_views[0]) == bytes([POISON])
 
 
 @pytest.mark.rule("P-13")
@@ -100,9 +100,9 @@ async def test_waiting_produce_stores_its_records_although_its_request_buffer_is
             assert cluster.journal.requests() == []
             for follower in (1, 2):
                 cluster.follower("topic-of-the-test", 0, follower).release()
-            answer = (await client.answer()).message
-            assert answer.responses[0].name == "topic-of-the-test"
-            assert produced(answer).error_code == 0
+            response = (await client.answer()).message
+            assert response.responses[0].name == "topic-of-the-test"
+            assert produced(response).error_code == 0
             assert [r.value for r in cluster.records("topic-of-the-test")] == [b"first" * 100, b"second" * 100]
             assert [s.client_id for s in cluster.journal.requests("Produce")] == ["raw"]
 
@@ -124,8 +124,8 @@ async def test_waiting_fetch_returns_new_records_although_its_request_buffer_is_
             await cluster.wait_for(lambda journal: journal.events("parked"))
             await writer.ask(metadata(["noise" * 40]), 4)
             await writer.ask(produce("beta", batch(b"news")), 9)
-            answer = (await client.answer()).message
-            topics = {t.topic_id if version >= 13 else t.topic: t for t in answer.responses}
+            response = (await client.answer()).message
+            topics = {t.topic_id if version >= 13 else t.topic: t for t in response.responses}
             news = topics[ids["beta"] if version >= 13 else "beta"].partitions[0]
             assert bytes(news.records)[-8:].find(b"news") >= 0
             assert cluster.journal.events("parked")[0].facts["client_id"] == "the reader"
@@ -208,8 +208,8 @@ async def test_topics_keep_their_names_and_settings_although_request_buffers_are
         await client.ask(CreateTopicsRequest([topic]), 4)
         await client.ask(metadata(["auto-made"]), 4)
         await client.ask(metadata(["noise" * 40]), 4)
-        answer = await client.ask(metadata(None), 4)
-        assert {"made-here", "auto-made"} <= {t.name for t in answer.topics}
+        response = await client.ask(metadata(None), 4)
+        assert {"made-here", "auto-made"} <= {t.name for t in response.topics}
         assert cluster.state.controller.image.topics["made-here"].configs == {"max.message.bytes": "12345"}
         await client.ask(DeleteTopicsRequest(topic_names=["made-here"], timeout_ms=1000), 1)
         assert "made-here" not in cluster.state.controller.image.topics
@@ -221,8 +221,8 @@ async def test_resent_idempotent_batch_is_stored_once_although_request_buffers_a
         init_response = await client.ask(InitProducerIdRequest(None, 60_000), 1)
         for sequence in range(3):
             options = {"producer_id": init_response.producer_id, "producer_epoch": 0, "base_sequence": sequence}
-            answer = await client.ask(produce("t", batch(b"%d" % sequence, **options)), 9)
-            assert produced(answer).error_code == 0
+            response = await client.ask(produce("t", batch(b"%d" % sequence, **options)), 9)
+            assert produced(response).error_code == 0
             again = await client.ask(produce("t", batch(b"%d" % sequence, **options)), 9)
             assert (produced(again).error_code, produced(again).base_offset) == (0, sequence)
         assert [r.value for r in cluster.records("t")] == [b"0", b"1", b"2"]

@@ -70,9 +70,9 @@ def everything(*partitions: int, **options: int):
 @pytest.mark.parametrize("sendfile", SENDFILE)
 async def test_fetch_of_several_large_partitions_returns_every_byte_in_order(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB, 100, 1_500_000, 70_000) as cluster, client_of(cluster) as client:
-        answer = await client.ask(everything(2, 0, 1, 3), 11)
-        assert [data.partition_index for _, data in flat(answer)] == [2, 0, 1, 3]
-        for _, data in flat(answer):
+        response = await client.ask(everything(2, 0, 1, 3), 11)
+        assert [data.partition_index for _, data in flat(response)] == [2, 0, 1, 3]
+        for _, data in flat(response):
             assert bytes(data.records) == stored(cluster, data.partition_index)
 
 
@@ -114,8 +114,8 @@ async def test_small_fetch_response_from_a_log_file_is_sent_without_an_asyncio_t
         assert isinstance(region, FileRange)
         for limit, tasks in ((60_000, 0), (channel_module.SENDFILE_FROM_BYTES, 1)):
             with tasks_of_the_broker() as broker_tasks:
-                answer = await client.ask(fetch(("t", 0, 0), partition_max=limit), 11)
-            [(_, data)] = flat(answer)
+                response = await client.ask(fetch(("t", 0, 0), partition_max=limit), 11)
+            [(_, data)] = flat(response)
             assert bytes(data.records) == stored(cluster, 0)[:limit]
             assert len(broker_tasks) == tasks
 
@@ -131,8 +131,8 @@ async def test_fetch_response_of_7_mb_from_many_log_files_uses_at_most_2_mib_of_
             await cluster.wait_for(lambda journal: journal.requests("Fetch"))
             await cluster.server.loop.settle()
         assert is_sending()
-        answer = (await client.answer()).message
-        for _, data in flat(answer):
+        response = (await client.answer()).message
+        for _, data in flat(response):
             assert bytes(data.records) == stored(cluster, data.partition_index)[:60_000]
 
 
@@ -156,10 +156,10 @@ async def test_requests_behind_a_large_fetch_are_answered_in_order(sendfile: boo
             client.frame(request, 11 if i % 2 else 1) for i, request in enumerate([metadata(), everything(0)] * 5)
         )
         await client.send_bytes(sent)
-        answers = [await client.answer() for _ in range(10)]
-        assert [answer.correlation_id for answer in answers] == list(range(1, 11))
+        responses = [await client.answer() for _ in range(10)]
+        assert [response.correlation_id for response in responses] == list(range(1, 11))
         whole = stored(cluster, 0)
-        assert all(bytes(flat(answer.message)[0][1].records) == whole for answer in answers[1::2])
+        assert all(bytes(flat(response.message)[0][1].records) == whole for response in responses[1::2])
 
 
 @pytest.mark.rule("W-8")
@@ -238,7 +238,9 @@ def answer_fetches_with(
 
     def handler(exchange: Exchange, _: FetchRequest) -> Reply:
         also(exchange)
-        partitions = [PartitionData(index, records=of_one) for index, of_one in enumerate(records)]
+        partitions = [
+            PartitionData(index, records=partition_records) for index, partition_records in enumerate(records)
+        ]
         return Reply(FetchResponse(responses=[FetchableTopicResponse("t", partitions=partitions)]))
 
     node = cluster.state.nodes[0]
@@ -257,9 +259,9 @@ async def test_broker_reads_nothing_from_a_throttled_client_for_5_s_after_a_larg
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
         answer_fetches_with(cluster, file_range(cluster, 2 * MIB), b"behind")
         cluster.force_throttle(5000, api="Fetch")
-        answer = await client.ask(everything(0), 11)
-        assert answer.throttle_time_ms == 5000
-        assert [bytes(data.records) for _, data in flat(answer)] == [stored(cluster, 0)[: 2 * MIB], b"behind"]
+        response = await client.ask(everything(0), 11)
+        assert response.throttle_time_ms == 5000
+        assert [bytes(data.records) for _, data in flat(response)] == [stored(cluster, 0)[: 2 * MIB], b"behind"]
         await until(lambda: not is_sending())
         with reads_of(cluster) as reads:
             await client.send(metadata(), 1)

@@ -86,14 +86,14 @@ def addresses(cluster: Cluster) -> list[tuple[str, int]]:
 
 
 def test_no_connection_is_accepted_before_the_trace_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, connection_states = tracing.Recording, []
+    recording_class, connection_states = tracing.Recording, []
 
     def begin(cluster: Cluster, folder: str) -> Recording:
         for address in addresses(cluster):
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(address, PATIENCE_S)
             connection_states.append(address)
-        return begun(cluster, folder)
+        return recording_class(cluster, folder)
 
     monkeypatch.setattr(tracing, "Recording", begin)
     with cluster(2, trace=tmp_path) as c:
@@ -107,14 +107,14 @@ def test_no_connection_is_accepted_before_the_trace_starts(tmp_path: Path, monke
 def test_cluster_with_trace_raises_config_error_if_its_port_is_taken_during_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun = tracing.Recording
+    recording_class = tracing.Recording
     with socket.socket() as other:
 
         def begin(cluster: Cluster, folder: str) -> Recording:
             other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             other.bind(addresses(cluster)[0])
             other.listen()
-            return begun(cluster, folder)
+            return recording_class(cluster, folder)
 
         monkeypatch.setattr(tracing, "Recording", begin)
         with (

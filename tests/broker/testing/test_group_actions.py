@@ -59,16 +59,22 @@ def beat(c: TestCluster, member_id: str, epoch: int, owned: list[int] | None = N
 def join_classic(c: TestCluster, instance: str | None = None) -> str:
     """Make classic group `readers` Stable with one member, and return its member id."""
     protocols = [JoinGroupRequestProtocol("range", subscription("orders"))]
-    where = address(c, "readers")
+    coordinator_address = address(c, "readers")
     joined = ask(
-        where, JoinGroupRequest("readers", 10_000, 10_000, "", instance, "consumer", protocols), 5 if instance else 3
+        coordinator_address,
+        JoinGroupRequest("readers", 10_000, 10_000, "", instance, "consumer", protocols),
+        5 if instance else 3,
     )
     assignments = [
         SyncGroupRequestAssignment(
             joined.member_id, subscription("orders")[:-4] + b"\x00\x00\x00\x01\x00\x00\x00\x02" + b"\xff" * 4
         )
     ]
-    ask(where, SyncGroupRequest("readers", joined.generation_id, joined.member_id, assignments=assignments), 2)
+    ask(
+        coordinator_address,
+        SyncGroupRequest("readers", joined.generation_id, joined.member_id, assignments=assignments),
+        2,
+    )
     return str(joined.member_id)
 
 

@@ -209,13 +209,13 @@ def test_wait_for_group_and_create_topic_errors_contain_member_and_broker_counts
 async def test_method_wait_for_records_returns_when_the_last_record_is_written() -> None:
     async with async_cluster(topics={"orders": 2}) as c:
         waiting = asyncio.create_task(c.wait_for_records("orders", 3, timeout_s=5))
-        of_one = asyncio.create_task(c.wait_for_records("orders", 2, partition=1, timeout_s=5))
+        partition_wait = asyncio.create_task(c.wait_for_records("orders", 2, partition=1, timeout_s=5))
         for value in ("a", "b", "c"):
             assert not waiting.done()
             c.produce("orders", [value], partition=0 if value == "a" else 1)
             await asyncio.sleep(0)
         assert [record.value for record in await waiting] == [b"a", b"b", b"c"]
-        assert [record.value for record in await of_one] == [b"b", b"c"]
+        assert [record.value for record in await partition_wait] == [b"b", b"c"]
 
 
 def test_timeout_error_of_method_wait_for_records_contains_the_number_of_records() -> None:

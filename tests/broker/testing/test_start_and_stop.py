@@ -126,17 +126,17 @@ def test_repr_of_the_journal_or_the_clock_of_a_cluster_is_a_single_line() -> Non
 
 def test_repr_of_a_cluster_does_not_wait_for_the_broker_thread() -> None:
     with cluster(topics={"orders": 1}) as c:
-        shown: list[str] = []
-        asking = threading.Thread(
-            target=lambda: shown.extend(map(repr, (c, c.journal, c.clock, c.broker(0), c.server)))
+        reprs: list[str] = []
+        repr_thread = threading.Thread(
+            target=lambda: reprs.extend(map(repr, (c, c.journal, c.clock, c.broker(0), c.server)))
         )
 
         def hold() -> None:
-            asking.start()
-            asking.join(5)
+            repr_thread.start()
+            repr_thread.join(5)
 
         c.run_in_loop(hold)
-        assert len(shown) == 5
+        assert len(reprs) == 5
 
 
 def in_a_fork(action: Callable[[], object], timeout_s: float = 10) -> str:

@@ -60,20 +60,20 @@ def test_cluster_returns_state_and_partitions_of_a_transaction_by_transactional_
     assert completed.partitions == () and c.last_stable_offset("orders") == 2
     assert c.pending_offsets(group.id) == {} and c.committed(group.id) == {("orders", 1): 5}
     changes = [event.facts for event in c.journal.events("transaction")]
-    ended = "the producer ended it"
+    end_cause = "the producer ended it"
     [offsets_partition] = changes[2]["added"]
     assert offsets_partition.startswith("__consumer_offsets-")
     assert [(change["state"], change["cause"], change["added"]) for change in changes] == [
         ("Empty", "the producer got a new epoch", []),
         ("Ongoing", "partitions were added", ["orders-0"]),
         ("Ongoing", "partitions were added", [offsets_partition]),
-        ("PrepareCommit", ended, []),
-        ("CompleteCommit", ended, []),
+        ("PrepareCommit", end_cause, []),
+        ("CompleteCommit", end_cause, []),
     ]
     assert topic.name == "orders"
     [past] = c.past_transactions("shop")
     assert past.partitions == (("orders", 0), ("__consumer_offsets", int(offsets_partition.rpartition("-")[2])))
-    assert (past.state, past.cause, past.transactional_id) == ("CompleteCommit", ended, "shop")
+    assert (past.state, past.cause, past.transactional_id) == ("CompleteCommit", end_cause, "shop")
     assert str(past) == c.explain().splitlines()[-1]
     c.stop()
     assert c.past_transactions("shop") == [past] and str(past) in c.explain()
@@ -236,9 +236,9 @@ def test_fencing_that_fails_after_method_fence_producer_has_returned_is_logged(
         c.clock.advance(20_000)
         assert not caplog.records
         c.clock.advance(20_000)
-    begin, reason = "the test's call fence_producer('shop') had no effect", "failed with COORDINATOR_NOT_AVAILABLE"
+    prefix, reason = "the test's call fence_producer('shop') had no effect", "failed with COORDINATOR_NOT_AVAILABLE"
     texts = [line.getMessage() for line in caplog.records]
-    assert any(text.startswith(begin) and reason in text for text in texts), texts
+    assert any(text.startswith(prefix) and reason in text for text in texts), texts
 
 
 def test_condition_of_wait_for_can_read_transaction_offsets_and_producer_epochs() -> None:

@@ -132,11 +132,11 @@ def test_coordinator_aborts_a_transaction_after_the_transaction_timeout(is_newer
     bench = TransactionBench(newer=is_newer)
     topic = bench.topic()
     producer = bench.begin(topic, timeout_ms=500)
-    begun_ms = bench.now_ms()
+    start_ms = bench.now_ms()
     bench.pass_ms(400)
     assert producer.add({topic.name: [0]}) == {(topic.name, 0): 0}  # traffic does not extend the timeout
     producer.wait_for("CompleteAbort")
-    assert bench.now_ms() - begun_ms <= 500 + 10_000 + 100
+    assert bench.now_ms() - start_ms <= 500 + 10_000 + 100
     assert producer.describe().producer_epoch == 1
     assert producer.end(commit=True)[0] == FENCED
     assert producer.send(topic, 1)[0] == 47
@@ -292,12 +292,12 @@ def test_add_partitions_gets_error_concurrent_transactions_until_commit_complete
     )
     bench.send(frames, EndTxnRequest(producer.id, producer.producer_id, 0, True), 3)
     bench.send(frames, add, 3)
-    begun_ms = bench.now_ms()
+    start_ms = bench.now_ms()
     assert bench.answer(frames).message.error_code == 0
     [added] = bench.answer(frames).message.results_by_topic_v3_and_below
     assert added.results_by_partition[0].partition_error_code == CONCURRENT
     producer.add_once_free(topic)
-    assert completion_ms <= bench.now_ms() - begun_ms <= completion_ms + 100
+    assert completion_ms <= bench.now_ms() - start_ms <= completion_ms + 100
     bench.stop()
 
 
@@ -311,9 +311,9 @@ def test_produce_waits_up_to_100_ms_for_the_previous_transaction_to_complete() -
         assert producer.send(topic, 0, version=12)[0] == 0
         assert producer.end(commit=True, version=5)[0] == 0
         producer.epoch += 1
-        begun_ms = bench.now_ms()
+        start_ms = bench.now_ms()
         assert producer.send(topic, 0, version=12)[0] == expected
-        assert bench.now_ms() - begun_ms == (60 if expected == 0 else 100)
+        assert bench.now_ms() - start_ms == (60 if expected == 0 else 100)
         bench.stop()
 
 

@@ -51,8 +51,11 @@ def story(subject: Subject, *, newer: bool) -> Iterator[tuple[str, Any]]:
         subject.stop_broker(coordinator)
     responses = [produced(subject.ask_once(record, version, leader)) for version in ((9, 11, 12) if newer else (9, 11))]
     yield "Produce", [(response.error_code, response.error_message) for response in responses]
-    answers = [subject.ask_once(commit, version, group_coordinator) for version in range(6 if newer else 5)]
-    yield "TxnOffsetCommit", [answer.topics[0].partitions[0].error_code for answer in answers]
+    commit_responses = [subject.ask_once(commit, version, group_coordinator) for version in range(6 if newer else 5)]
+    yield (
+        "TxnOffsetCommit",
+        [commit_response.topics[0].partitions[0].error_code for commit_response in commit_responses],
+    )
 
 
 def expected(*, newer: bool) -> dict[str, Any]:

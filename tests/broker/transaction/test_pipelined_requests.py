@@ -34,10 +34,10 @@ def test_add_partitions_pipelined_behind_end_txn_gets_error_concurrent_transacti
         add = AddPartitionsToTxnRequest([], producer.id, producer.producer_id, next_epoch, named)
         requests = [(end, version), (add, 3), (add, 3)]
         connection.send_bytes(b"".join(connection.frame(*request, subject.now_ms()) for request in requests))
-        ended, *added = [subject.answer(connection).message for _ in requests]
-        assert ended.error_code == 0
-        for answer in added:
-            [listed] = answer.results_by_topic_v3_and_below
+        end_response, *add_responses = [subject.answer(connection).message for _ in requests]
+        assert end_response.error_code == 0
+        for response in add_responses:
+            [listed] = response.results_by_topic_v3_and_below
             assert listed.results_by_partition[0].partition_error_code == CONCURRENT
         producer.epoch = next_epoch
         producer.add_once_free(topic)

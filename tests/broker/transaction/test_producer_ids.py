@@ -52,13 +52,13 @@ def test_next_producer_id_block_is_requested_when_90_percent_of_a_block_is_used(
 def test_init_producer_id_gets_retriable_error_while_the_broker_has_no_producer_ids() -> None:
     bench = TransactionBench({"kafkaproto.producer.id.block.ms": str(DELAY_MS)})
     request = InitProducerIdRequest(None, 60_000, -1, -1)
-    begun_ms = bench.now_ms()
+    start_ms = bench.now_ms()
     errors = []
     while not errors or errors[-1]:
         errors.append(bench.ask_once(request, 4, broker_id=1).error_code)
         bench.pass_ms(10)
     assert set(errors[:-1]) == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
-    assert bench.now_ms() - begun_ms >= DELAY_MS
+    assert bench.now_ms() - start_ms >= DELAY_MS
     assert bench.ask_once(request, 4, broker_id=2).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     bench.cluster.state.stop_broker(1)
     bench.cluster.state.start_broker(1)

@@ -79,8 +79,8 @@ def test_batch_is_rejected_if_a_commit_marker_is_written_while_the_batch_is_veri
     producer.init()
     assert producer.send(topic, 0, version=12) == (0, 0)
     assert producer.end(commit=True, version=4)[0] == 0
-    answer = newer.ask_once(produce_to(topic, producer, {0: 1, 1: 0}), 12, topic.leader())
-    results = [(p.error_code, p.base_offset) for p in answer.responses[0].partition_responses]
+    response = newer.ask_once(produce_to(topic, producer, {0: 1, 1: 0}), 12, topic.leader())
+    results = [(p.error_code, p.base_offset) for p in response.responses[0].partition_responses]
     assert results == [(NOT_IN_TRANSACTION, -1), (0, 0)]
     described = producer.describe()
     assert described.transaction_state == "Ongoing"
@@ -102,10 +102,10 @@ def test_add_partitions_to_txn_response_lists_verify_only_transactions_first(new
         AddPartitionsToTxnTransaction(p.id, p.producer_id, p.epoch, p is verified, named) for p in (adding, verified)
     ]
     connection = newer.open(adding.coordinator())
-    held = hold_state(newer, adding)
+    held_followers = hold_state(newer, adding)
     newer.send(connection, AddPartitionsToTxnRequest(transactions), 5)
     newer.pass_ms(10)
-    release_state(newer, adding, held)
+    release_state(newer, adding, held_followers)
     results = newer.answer(connection).message.results_by_transaction
     assert [result.transactional_id for result in results] == [verified.id, adding.id]
 
@@ -116,7 +116,7 @@ def test_txn_offset_commit_gets_not_coordinator_if_group_moves_during_verificati
     producer.init()
     image = newer.cluster.state.controller.image
     old, _ = image.leader_of(OFFSETS_TOPIC, group.index)
-    held = hold_state(newer, producer)
+    held_followers = hold_state(newer, producer)
     offsets = [TxnOffsetCommitRequestTopic(topic.name, [TxnOffsetCommitRequestPartition(0, 5)])]
     connection: Connection = newer.open(old)
     newer.send(
@@ -126,7 +126,7 @@ def test_txn_offset_commit_gets_not_coordinator_if_group_moves_during_verificati
     )
     newer.cluster.state.controller.elect(OFFSETS_TOPIC, group.index, (old + 1) % 3)
     newer.cluster.run()
-    release_state(newer, producer, held)
+    release_state(newer, producer, held_followers)
     newer.pass_ms(100)
     assert newer.answer(connection).message.topics[0].partitions[0].error_code == NOT_COORDINATOR
     assert newer.cluster.state.nodes[old].groups.groups.get_any(group.id) is None
@@ -138,12 +138,12 @@ def test_batch_is_not_appended_if_the_broker_stops_while_the_batch_is_verified(n
     producer.init()
     leader = (producer.coordinator() + 1) % 3
     topic = new_topic(newer, assignment={0: [leader]})
-    held = hold_state(newer, producer)
+    held_followers = hold_state(newer, producer)
     newer.send(newer.open(leader), produce_to(topic, producer, {0: 0}), 12)
     newer.pass_ms(2)
     newer.stop_broker(leader)
-    held.remove(leader)
-    release_state(newer, producer, held)
+    held_followers.remove(leader)
+    release_state(newer, producer, held_followers)
     newer.pass_ms(100)
     newer.start_broker(leader)
     assert producer.describe().transaction_state == "Ongoing"
