@@ -126,9 +126,11 @@ def _journal(folder: Path) -> list[Fetched]:
                 fetched = _fetched(entry)
                 if fetched is not None:
                     entries.append(fetched)
-    begins = next(i for i, item in enumerate(entries) if item.value)
-    zero_ms = entries[begins].at_ms
-    return [replace(item, at_ms=item.at_ms - zero_ms, until_ms=item.until_ms - zero_ms) for item in entries[begins:]]
+    first_index = next(i for i, item in enumerate(entries) if item.value)
+    zero_ms = entries[first_index].at_ms
+    return [
+        replace(item, at_ms=item.at_ms - zero_ms, until_ms=item.until_ms - zero_ms) for item in entries[first_index:]
+    ]
 
 
 def _fetched(entry: Exchange) -> Fetched | None:
@@ -288,15 +290,18 @@ def main() -> int:
     argparse.ArgumentParser(
         prog="python -m tests.clients.bursts", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    here: list[Repetition] = []
-    there: list[Repetition] = []
+    broker_repetitions: list[Repetition] = []
+    kafka_repetitions: list[Repetition] = []
     for number in range(REPETITIONS):
-        for side, play in ((here, ours), (there, kafka)):
+        for side, play in ((broker_repetitions, ours), (kafka_repetitions, kafka)):
             with tempfile.TemporaryDirectory() as folder:
                 side.append(play(Path(folder)))
-        sys.stdout.write(f"{number + 1} of {REPETITIONS}: {here[-1].ratio:.3f}, Kafka {there[-1].ratio:.3f}\n")
+        sys.stdout.write(
+            f"{number + 1} of {REPETITIONS}: {broker_repetitions[-1].ratio:.3f}, "
+            f"Kafka {kafka_repetitions[-1].ratio:.3f}\n"
+        )
         sys.stdout.flush()
-    PAGE.write_text(page(here, there))
+    PAGE.write_text(page(broker_repetitions, kafka_repetitions))
     return 0
 
 

@@ -62,22 +62,28 @@ def beside_kafka() -> Iterator[tuple[str, bool]]:
     The bytes of 30 seconds depend on single milliseconds, so the medians are compared.
     """
     lines: dict[Who, tuple[str, bool]] = {}
-    here: dict[Who, list[float]] = {who: [] for who in EVERYBODY}
-    there: dict[Who, list[float]] = {who: [] for who in EVERYBODY}
+    broker_ratios: dict[Who, list[float]] = {client: [] for client in EVERYBODY}
+    kafka_ratios: dict[Who, list[float]] = {client: [] for client in EVERYBODY}
     whole = dict.fromkeys(EVERYBODY, True)
     for _ in range(REPETITIONS):
         theirs = against_kafka(SECONDS, EVERYBODY)
         with against_ours(SECONDS, EVERYBODY) as ours:
-            for who in EVERYBODY:
-                line, holds = _judged(ours, who, SECONDS)
-                if who not in lines or lines[who][1]:
-                    lines[who] = (line, holds)  # the last result, or the first failure
-                here[who].append(ratio(ours.runs[who], SECONDS))
-                there[who].append(ratio(theirs[who], SECONDS))
-                whole[who] &= theirs[who].numbers == list(range(len(theirs[who].numbers)))
-    for who, (line, holds) in lines.items():
-        text = f"{line}; record bytes / quota {_spread(here[who])}, with Kafka {KAFKA_VERSION} {_spread(there[who])}"
-        yield text, holds and whole[who] and abs(median(here[who]) - median(there[who])) <= POINTS
+            for client in EVERYBODY:
+                line, holds = _judged(ours, client, SECONDS)
+                if client not in lines or lines[client][1]:
+                    lines[client] = (line, holds)  # the last result, or the first failure
+                broker_ratios[client].append(ratio(ours.runs[client], SECONDS))
+                kafka_ratios[client].append(ratio(theirs[client], SECONDS))
+                whole[client] &= theirs[client].numbers == list(range(len(theirs[client].numbers)))
+    for client, (line, holds) in lines.items():
+        text = (
+            f"{line}; record bytes / quota {_spread(broker_ratios[client])}, "
+            f"with Kafka {KAFKA_VERSION} {_spread(kafka_ratios[client])}"
+        )
+        yield (
+            text,
+            holds and whole[client] and abs(median(broker_ratios[client]) - median(kafka_ratios[client])) <= POINTS,
+        )
 
 
 def _spread(ratios: list[float]) -> str:

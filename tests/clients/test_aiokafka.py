@@ -161,10 +161,10 @@ async def test_aiokafka_admin_client_creates_describes_lists_and_deletes_topics(
 async def test_aiokafka_admin_client_describes_configs_and_the_cluster(kafka: AsyncTestCluster, make: Make) -> None:
     admin = await make(AIOKafkaAdminClient)
     kafka.alter_topic("t", max_message_bytes="3000")
-    [answer] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "t")])
-    held = {entry[0]: entry[1] for entry in answer.resources[0][4]}
-    assert held["max.message.bytes"] == "3000"
-    assert held["cleanup.policy"] == "delete"
+    [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "t")])
+    configs = {entry[0]: entry[1] for entry in response.resources[0][4]}
+    assert configs["max.message.bytes"] == "3000"
+    assert configs["cleanup.policy"] == "delete"
     described = await admin.describe_cluster()
     assert [b["rack"] for b in sorted(described["brokers"], key=lambda b: b["node_id"])] == ["a", "b", "c"]
 
@@ -229,8 +229,8 @@ async def member(make: Make) -> AsyncIterator[Callable[..., Awaitable[Member]]]:
 
 def shared(*members: Member) -> bool:
     """Return whether each member has partitions, and each partition is assigned once."""
-    held = [p for m in members for p in m.share]
-    return len(held) == len(set(held)) == 3 and all(m.share for m in members)
+    assigned = [p for m in members for p in m.share]
+    return len(assigned) == len(set(assigned)) == 3 and all(m.share for m in members)
 
 
 Join = Callable[..., Awaitable[Member]]
@@ -249,8 +249,8 @@ async def test_aiokafka_consumer_group_shares_partitions_and_resumes_from_commit
     for consumer in (first, second):
         await consumer.stop()
         await consumer.consumer.commit()
-    held = await admin.list_consumer_group_offsets("g")
-    assert {p: o.offset for p, o in held.items()} == dict.fromkeys(all_of("t"), 100)
+    committed = await admin.list_consumer_group_offsets("g")
+    assert {p: o.offset for p, o in committed.items()} == dict.fromkeys(all_of("t"), 100)
     for consumer in (first, second):
         await consumer.consumer.stop()
     third = await member()
@@ -264,24 +264,24 @@ async def test_aiokafka_static_member_rejoins_without_a_rebalance(kafka: AsyncTe
     static, other = await member(group_instance_id="one"), await member()
     await eventually(lambda: shared(static, other), "the two share")
     await static.stop()
-    had, before = static.share, other.listener.times
+    share_before, times_before = static.share, other.listener.times
     await static.consumer.stop()
-    again = await member(group_instance_id="one")
-    await eventually(lambda: again.share, "it is back")
-    assert again.share == had
-    assert other.listener.times == before
+    restarted = await member(group_instance_id="one")
+    await eventually(lambda: restarted.share, "it is back")
+    assert restarted.share == share_before
+    assert other.listener.times == times_before
 
 
 async def test_aiokafka_member_that_disappears_is_removed_after_its_session_timeout(
     kafka: AsyncTestCluster, member: Join
 ) -> None:
-    gone, stays = await member(group_instance_id="gone"), await member()
-    await eventually(lambda: shared(gone, stays), "the two share")
-    await gone.stop()
-    await gone.consumer.stop()  # a static member does not report that it leaves
-    assert len(stays.share) < 3
+    stopped, remaining = await member(group_instance_id="gone"), await member()
+    await eventually(lambda: shared(stopped, remaining), "the two share")
+    await stopped.stop()
+    await stopped.consumer.stop()  # a static member does not report that it leaves
+    assert len(remaining.share) < 3
     await kafka.clock.advance(10_001)
-    await eventually(lambda: len(stays.share) == 3, "the other member has all partitions")
+    await eventually(lambda: len(remaining.share) == 3, "the other member has all partitions")
 
 
 @pytest.mark.rule("Q-7", "T-7")

@@ -176,9 +176,9 @@ def test_confluent_kafka_admin_client_describes_and_alters_configs(kafka: TestCl
     [altered] = admin.incremental_alter_configs([topic]).values()
     altered.result(SECONDS)
     [described] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, "t")]).values()
-    held = described.result(SECONDS)
-    assert (held["max.message.bytes"].value, held["max.message.bytes"].is_default) == ("3000", False)
-    assert held["cleanup.policy"].value == "delete"
+    configs = described.result(SECONDS)
+    assert (configs["max.message.bytes"].value, configs["max.message.bytes"].is_default) == ("3000", False)
+    assert configs["cleanup.policy"].value == "delete"
     [of_broker] = admin.describe_configs([ConfigResource(ResourceType.BROKER, "2")]).values()
     assert of_broker.result(SECONDS)["broker.rack"].value == "c"
 
@@ -237,8 +237,8 @@ def member(consumer: Make) -> Iterator[Callable[..., Member]]:
 
 def shared(*members: Member) -> bool:
     """Return whether each member has partitions, and each partition is assigned once."""
-    held = [p for m in members for p in m.share]
-    return len(held) == len(set(held)) == 3 and all(m.share for m in members)
+    assigned = [p for m in members for p in m.share]
+    return len(assigned) == len(set(assigned)) == 3 and all(m.share for m in members)
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
@@ -260,8 +260,8 @@ def test_confluent_kafka_consumer_group_shares_partitions_and_resumes_from_commi
         member_consumer.consumer.commit(asynchronous=False)
     for member_consumer in (first, second):
         member_consumer.consumer.close()
-    [held] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")]).values()
-    assert {p.offset for p in held.result(SECONDS).topic_partitions} == {100}
+    [committed] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")]).values()
+    assert {p.offset for p in committed.result(SECONDS).topic_partitions} == {100}
     third = member(**settings)
     eventually(lambda: third.share == {0, 1, 2}, "the third member has all partitions")
     kafka.produce("t", [(None, b"more %d" % i) for i in range(3)])
@@ -276,27 +276,27 @@ def test_confluent_kafka_static_member_rejoins_without_a_rebalance(
     static, other = member(**{"group.instance.id": "one"}), member()
     eventually(lambda: shared(static, other), "the two share")
     static.stop()
-    had, before = static.share, other.times
+    share_before, times_before = static.share, other.times
     static.consumer.close()
-    again = member(**{"group.instance.id": "one"})
-    eventually(lambda: again.share, "it is back")
-    assert again.share == had
-    assert other.times == before
-    again.stop()
+    restarted = member(**{"group.instance.id": "one"})
+    eventually(lambda: restarted.share, "it is back")
+    assert restarted.share == share_before
+    assert other.times == times_before
+    restarted.stop()
     other.stop()
 
 
 def test_confluent_kafka_member_that_disappears_is_removed_after_session_timeout(
     kafka: TestCluster, member: Callable[..., Member]
 ) -> None:
-    gone, stays = member(**{"group.instance.id": "gone"}), member()
-    eventually(lambda: shared(gone, stays), "the two share")
-    gone.stop()
-    gone.consumer.close()  # a static member does not report that it leaves
-    assert len(stays.share) < 3
+    stopped, remaining = member(**{"group.instance.id": "gone"}), member()
+    eventually(lambda: shared(stopped, remaining), "the two share")
+    stopped.stop()
+    stopped.consumer.close()  # a static member does not report that it leaves
+    assert len(remaining.share) < 3
     kafka.clock.advance(45_001)
-    eventually(lambda: len(stays.share) == 3, "the other member has all partitions", 10)
-    stays.stop()
+    eventually(lambda: len(remaining.share) == 3, "the other member has all partitions", 10)
+    remaining.stop()
 
 
 @pytest.mark.rule("Q-7", "T-1")

@@ -20,7 +20,7 @@ ROUNDS = 7
 
 async def consume(cluster: AsyncTestCluster, group: str) -> float:
     """Return the seconds from the start of a new group to its first record."""
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     consumer = AIOKafkaConsumer(
         "orders", bootstrap_servers=cluster.bootstrap, group_id=group, auto_offset_reset="earliest"
     )
@@ -29,7 +29,7 @@ async def consume(cluster: AsyncTestCluster, group: str) -> float:
         assert (await asyncio.wait_for(consumer.getone(), 10)).value == b"first"
     finally:
         await consumer.stop()
-    return time.perf_counter() - begun
+    return time.perf_counter() - start_s
 
 
 async def test_aiokafka_admin_client_lists_no_topics_of_a_new_cluster() -> None:

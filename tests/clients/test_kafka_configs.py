@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.timeout(180)]
 def test_kafka_configs_tool_sets_describes_and_removes_quotas_of_every_entity() -> None:
     with cluster() as kafka:
         assert run_commands(kafka.bootstrap) == COMMANDS
-        held = kafka.run_in_loop(lambda: kafka.state.quota_store.describe([], False))
-        assert {tuple(entity.components()): dict(values) for entity, values in held} == {
+        quotas = kafka.run_in_loop(lambda: kafka.state.quota_store.describe([], False))
+        assert {tuple(entity.components()): dict(values) for entity, values in quotas} == {
             (("user", "alice"),): {"request_percentage": 12.5},
             (("user", None), ("client-id", None)): {"producer_byte_rate": 1002},
             (("client-id", None),): {"controller_mutation_rate": 0.5},
@@ -28,9 +28,11 @@ def test_kafka_configs_tool_sets_describes_and_removes_quotas_of_every_entity() 
 @pytest.mark.rule("Q-20")
 def test_kafka_configs_tool_prints_the_error_for_an_invalid_quota_and_sets_no_quota() -> None:
     with cluster() as kafka:
-        whose = (*USERS.split(), "--entity-name", "alice")
-        where = ("--bootstrap-server", kafka.bootstrap)
-        output = run_failing_tool(TOOL, *where, "--alter", "--add-config", "producer_byte_rate=0", *whose)
+        entity_options = (*USERS.split(), "--entity-name", "alice")
+        bootstrap_options = ("--bootstrap-server", kafka.bootstrap)
+        output = run_failing_tool(
+            TOOL, *bootstrap_options, "--alter", "--add-config", "producer_byte_rate=0", *entity_options
+        )
         assert "InvalidRequestException: Quota producer_byte_rate must be greater than 0" in output
         assert kafka.run_in_loop(lambda: kafka.state.quota_store.describe([], False)) == []
 
@@ -51,5 +53,5 @@ def test_kafka_configs_tool_sets_describes_and_removes_topic_settings() -> None:
             "{DYNAMIC_TOPIC_CONFIG:max.message.bytes=5000, DEFAULT_CONFIG:message.max.bytes=1048588}",
         ]
         configs(kafka.bootstrap, f"--alter --delete-config cleanup.policy {t}")
-        held = kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics["t"].configs))
-        assert held == {"max.message.bytes": "5000"}
+        topic_configs = kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics["t"].configs))
+        assert topic_configs == {"max.message.bytes": "5000"}

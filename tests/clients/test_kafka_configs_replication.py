@@ -26,9 +26,9 @@ def test_kafka_configs_tool_sets_describes_and_removes_replication_throttles() -
         configs(kafka, "--alter", *every, "--add-config", f"{rate}=2000")
         configs(kafka, "--alter", *topic, "--add-config", "leader.replication.throttled.replicas=[0:0,0:1]")
         assert [quota.bound for quota in quotas] == [2000, 1000] and all(quota.lists("t", 0) for quota in quotas)
-        shown = configs(kafka, "--describe", *entity)
-        assert f"{rate}=1000 sensitive=false synonyms={{DYNAMIC_BROKER_CONFIG:{rate}=1000, " in shown
-        assert f"DYNAMIC_DEFAULT_BROKER_CONFIG:{rate}=2000}}" in shown
+        description = configs(kafka, "--describe", *entity)
+        assert f"{rate}=1000 sensitive=false synonyms={{DYNAMIC_BROKER_CONFIG:{rate}=1000, " in description
+        assert f"DYNAMIC_DEFAULT_BROKER_CONFIG:{rate}=2000}}" in description
         assert "leader.replication.throttled.replicas=0:0,0:1" in configs(kafka, "--describe", *topic)
         configs(kafka, "--alter", *entity, "--delete-config", rate)
         configs(kafka, "--alter", *topic, "--delete-config", "leader.replication.throttled.replicas")

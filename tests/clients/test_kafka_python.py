@@ -136,9 +136,9 @@ def test_kafka_python_admin_client_describes_and_alters_configs(kafka: TestClust
     admin = make(KafkaAdminClient)
     topic = ConfigResource("TOPIC", "t", {"max.message.bytes": "3000"})
     admin.alter_configs([topic])
-    held = admin.describe_configs([ConfigResource("TOPIC", "t")], config_filter="all")["topic"]["t"]
-    assert held["max.message.bytes"]["value"] == "3000"
-    assert held["cleanup.policy"]["value"] == "delete"
+    configs = admin.describe_configs([ConfigResource("TOPIC", "t")], config_filter="all")["topic"]["t"]
+    assert configs["max.message.bytes"]["value"] == "3000"
+    assert configs["cleanup.policy"]["value"] == "delete"
     changed = admin.describe_configs([ConfigResource("TOPIC", "t")])["topic"]["t"]
     assert list(changed) == ["max.message.bytes"]
     of_broker = admin.describe_configs([ConfigResource("BROKER", "1")], config_filter="all")["broker"]["1"]
@@ -200,8 +200,8 @@ class Member:
 
 def shared(*members: Member) -> bool:
     """Return whether each member has partitions, and each partition is assigned once."""
-    held = [p for m in members for p in m.share]
-    return len(held) == len(set(held)) == 3 and all(m.share for m in members)
+    assigned = [p for m in members for p in m.share]
+    return len(assigned) == len(set(assigned)) == 3 and all(m.share for m in members)
 
 
 def test_kafka_python_consumer_group_shares_partitions_and_resumes_from_commits(kafka: TestCluster, make: Make) -> None:
@@ -233,27 +233,27 @@ def test_kafka_python_static_member_rejoins_without_a_rebalance(kafka: TestClust
     static, other = Member(make, group_instance_id="one"), Member(make)
     eventually(lambda: shared(static, other), "the two share")
     static.stop()
-    had, before = static.share, other.listener.times
+    share_before, times_before = static.share, other.listener.times
     static.consumer.close()
-    again = Member(make, group_instance_id="one")
-    eventually(lambda: again.share, "it is back")
-    again.stop()
+    restarted = Member(make, group_instance_id="one")
+    eventually(lambda: restarted.share, "it is back")
+    restarted.stop()
     other.stop()
-    assert again.share == had
-    assert other.listener.times == before
+    assert restarted.share == share_before
+    assert other.listener.times == times_before
 
 
 def test_kafka_python_member_that_disappears_is_removed_after_its_session_timeout(
     kafka: TestCluster, make: Make
 ) -> None:
-    gone, stays = Member(make, group_instance_id="gone"), Member(make)
-    eventually(lambda: shared(gone, stays), "the two share")
-    gone.stop()
-    gone.consumer.close()  # a static member does not report that it leaves
-    assert len(stays.share) < 3
+    stopped, remaining = Member(make, group_instance_id="gone"), Member(make)
+    eventually(lambda: shared(stopped, remaining), "the two share")
+    stopped.stop()
+    stopped.consumer.close()  # a static member does not report that it leaves
+    assert len(remaining.share) < 3
     kafka.clock.advance(45_001)
-    eventually(lambda: len(stays.share) == 3, "the other member has all partitions", 10)
-    stays.stop()
+    eventually(lambda: len(remaining.share) == 3, "the other member has all partitions", 10)
+    remaining.stop()
 
 
 @pytest.mark.rule("Q-7", "T-1")

@@ -55,11 +55,11 @@ def test_producer_perf_test_tool_reports_the_rate_that_its_quota_allows(kafka: T
     assert wrong(charged, QUOTA, SAMPLES) == []
     sent = replayed(charged, QUOTA, SAMPLES)
     assert bytes_within(sent, LONGEST_WINDOW_MS) > RECORDS * RECORD_BYTES
-    begun_ms = kafka.journal.requests(client_id=CLIENT)[0].at_ms
-    expected_s = (charged[0].at_ms - begun_ms + sent[-1].at_ms) / 1000
+    first_request_ms = kafka.journal.requests(client_id=CLIENT)[0].at_ms
+    expected_s = (charged[0].at_ms - first_request_ms + sent[-1].at_ms) / 1000
     totals = re.findall(r"^(\d+) records sent, ([\d.]+) records/sec", output, re.MULTILINE)[-1]
     assert int(totals[0]) == RECORDS
-    start_s = START * (begun_ms - started_ms) / 1000
+    start_s = START * (first_request_ms - started_ms) / 1000
     assert expected_s * 0.99 <= RECORDS / float(totals[1]) <= expected_s * CLOSE + start_s
 
     metrics = dict(re.findall(r"^producer-metrics:(produce-throttle-time-\w+):\S+\s*: ([\d.]+)", output, re.MULTILINE))

@@ -86,9 +86,9 @@ def test_throttled_clients_lose_and_duplicate_no_records(ours: Ours, who: Who) -
 @pytest.mark.rule("T-1")
 @pytest.mark.parametrize("role", ["producer", "consumer"])
 def test_confluent_kafka_reports_throttle_times_in_callback_and_statistics(ours: Ours, role: str) -> None:
-    who = (role, "confluent-kafka")
-    run = ours.runs[who]
-    sent = [charge.throttle_ms for charge in ours.charges(who) if charge.throttle_ms]
+    client = (role, "confluent-kafka")
+    run = ours.runs[client]
+    sent = [charge.throttle_ms for charge in ours.charges(client) if charge.throttle_ms]
     assert len(run.throttles_ms) > 0
     assert run.throttles_ms == sent[: len(run.throttles_ms)]
     assert len(sent) - len(run.throttles_ms) <= 1  # a consumer that closes may miss the response to its last fetch
@@ -102,10 +102,10 @@ def test_kafka_python_and_java_metrics_contain_the_throttle_times_sent_by_the_br
     ours: Ours, role: str, library: str
 ) -> None:
     """The metrics count every response of any API until the metrics are read."""
-    who = (role, library)
+    client = (role, library)
     prefix = "" if library == "kafka-python" else {"producer": "produce-", "consumer": "fetch-"}[role]
-    metrics = ours.runs[who].metrics
-    sent = [request.throttle_time_ms for request in ours.kafka.journal.requests(client_id=name_of(who))]
+    metrics = ours.runs[client].metrics
+    sent = [request.throttle_time_ms for request in ours.kafka.journal.requests(client_id=name_of(client))]
     assert metrics[f"{prefix}throttle-time-max"] in {max(sent), max(sent[:-1])}
     assert metrics[f"{prefix}throttle-time-avg"] == pytest.approx(sum(sent) / len(sent), rel=0.1)
 

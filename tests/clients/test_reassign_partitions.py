@@ -91,7 +91,7 @@ def test_throttled_partition_move_ends_at_the_time_computed_from_bytes_and_throt
     """A partition without followers moves to another broker in virtual time, exact to the millisecond."""
     with cluster(2, {"foo": {"assignment": {0: [0]}}}, clock="manual") as kafka:
         fill(kafka, "foo", 30)
-        begun = kafka.run_in_loop(kafka.state.now_ms)
+        start_ms = kafka.run_in_loop(kafka.state.now_ms)
         Plan(kafka, tmp_path, foo=[1]).run("--execute", "--throttle", str(rate))
         [header] = {h.size for h in batch_headers(kafka)}
         *_, (last_ms, _) = SlowFollower([header] * 30, rate, rate).run()
@@ -99,7 +99,7 @@ def test_throttled_partition_move_ends_at_the_time_computed_from_bytes_and_throt
         assert kafka.partition("foo", 0).is_reassigned
         kafka.clock.advance(1)
         assert kafka.partition("foo", 0).replicas == (1,)
-        assert kafka.run_in_loop(kafka.state.now_ms) == begun + last_ms
+        assert kafka.run_in_loop(kafka.state.now_ms) == start_ms + last_ms
         assert 0.9 * 30 * header / rate * 1000 <= last_ms + (1 << 20) / rate * 1000  # throttling_test.py
 
 
@@ -118,8 +118,8 @@ def test_throttled_reassignment_moves_data_at_50_to_110_percent_of_the_throttle_
         fill(kafka, "foo", 30)
         kafka.alter_topic("foo", **{f"{side}.replicas".replace(".", "_"): "*"})
         kafka.alter_broker(**{f"{side}.rate".replace(".", "_"): rate})
-        begun = kafka.run_in_loop(kafka.state.now_ms)
+        start_ms = kafka.run_in_loop(kafka.state.now_ms)
         kafka.run_in_loop(lambda: kafka.state.controller.reassign("foo", 0, [1]))
         kafka.wait_for(lambda journal: any(event.facts["isr"] == [1] for event in journal.events("isr")), 20)
         [at_ms] = [event.at_ms for event in kafka.journal.events("isr") if event.facts["isr"] == [1]]
-        assert 0.5 <= total / ((at_ms - begun) / 1000) / rate <= 1.1
+        assert 0.5 <= total / ((at_ms - start_ms) / 1000) / rate <= 1.1

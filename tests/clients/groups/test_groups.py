@@ -125,10 +125,10 @@ class Scenario:
 
     def leave(self) -> None:
         """Let the second member leave: the others get its partitions before its session would have ended."""
-        begun = time.monotonic()
+        start_s = time.monotonic()
         self.members.stop(self.members.running[1])
         self.share()
-        assert time.monotonic() - begun < SESSION_MS / 1000
+        assert time.monotonic() - start_s < SESSION_MS / 1000
         self.commit()
 
     def move_coordinator(self) -> None:
@@ -146,11 +146,11 @@ class Scenario:
         """
         index, broker_id = self.coordinator()
         lost = self.history.lost.copy()
-        begun = time.monotonic()
+        start_s = time.monotonic()
         self.kafka.broker(broker_id).stop()
         assert self.kafka.partition(OFFSETS, index).leader == broker_id
         self.members.wait(lambda: self.coordinator()[1] != broker_id, "another broker coordinates the group")
-        assert time.monotonic() - begun > BROKER_SESSION_MS / 1000
+        assert time.monotonic() - start_s > BROKER_SESSION_MS / 1000
         self.read_new_records()
         self.commit()
         self.kafka.broker(broker_id).start()

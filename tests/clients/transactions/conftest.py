@@ -24,6 +24,6 @@ def stage(running: Subject) -> Iterator[Subject]:
 
 def elect_preferred(subject: Subject) -> bool:
     """Elect the preferred leaders of all partitions, and return whether they lead."""
-    answer = subject.ask_once(ElectLeadersRequest(0, None, 10_000), 2)
-    errors = {p.error_code for result in answer.replica_election_results for p in result.partition_result}
+    response = subject.ask_once(ElectLeadersRequest(0, None, 10_000), 2)
+    errors = {p.error_code for result in response.replica_election_results for p in result.partition_result}
     return errors <= {0, ELECTION_NOT_NEEDED}
