@@ -59,8 +59,8 @@ class ClassicWriter:
         self.admin = AdminWriter(self.chance, self.members, (FIRST, SECOND), release)
 
     def write(self) -> tuple[Step, ...]:
-        begin = [self._join() for _ in range(3)]
-        return tuple(begin + [self._step() for _ in range(self.chance.randint(10, 28))])
+        first_steps = [self._join() for _ in range(3)]
+        return tuple(first_steps + [self._step() for _ in range(self.chance.randint(10, 28))])
 
     def _step(self) -> Step:
         kinds = [self._join] * 7 + [self._sync] * 9 + [self._beat] * 2 + [self.admin.step] * 14
@@ -143,10 +143,10 @@ class ClassicPlayer:
         """Return the response to the step's request, and the responses to parked requests that the step completed, by member."""
         kind, arguments = step
         if kind.startswith(ADMIN):
-            answer = self.admin.answered(kind, arguments)
+            response = self.admin.answered(kind, arguments)
         else:
-            answer = getattr(self, f"_{kind}")(**arguments)
-        return answer, self._completed(arguments.get("member", -1)) if kind in COMPLETING else []
+            response = getattr(self, f"_{kind}")(**arguments)
+        return response, self._completed(arguments.get("member", -1)) if kind in COMPLETING else []
 
     def _records(self) -> Any:
         return self.stored.plain()
@@ -161,30 +161,30 @@ class ClassicPlayer:
         if kind not in PARKABLE:
             return self._seen(index, kind, self.subject.ask(member.connection, request, version))
         self.subject.send(member.connection, request, version)
-        answer = self.subject.answer_or_none(member.connection, PARKED_MS)
-        if answer is None:
+        response = self.subject.answer_or_none(member.connection, PARKED_MS)
+        if response is None:
             self.admin.await_changes()
-            answer = self.subject.answer_or_none(member.connection, PARKED_MS)
-        if answer is None:
+            response = self.subject.answer_or_none(member.connection, PARKED_MS)
+        if response is None:
             member.parked = kind
             return "parked"
-        return self._seen(index, kind, answer.message)
+        return self._seen(index, kind, response.message)
 
     def _completed(self, asking: int) -> list[Any]:
         """Return the responses to parked requests of members other than the one that sent the last request."""
         parked = [i for i, member in enumerate(self.members) if member.parked is not None and i != asking]
         if parked:
             self.admin.await_changes()
-        return [(i, answer) for i in parked if (answer := self._late(i)) is not None]
+        return [(i, response) for i in parked if (response := self._late(i)) is not None]
 
     def _late(self, index: int) -> Any:
         member = self.members[index]
-        answer = self.subject.answer_or_none(member.connection, PARKED_MS)
-        if answer is None:
+        response = self.subject.answer_or_none(member.connection, PARKED_MS)
+        if response is None:
             return None
         kind, member.parked = member.parked, None
         assert kind is not None
-        return self._seen(index, kind, answer.message)
+        return self._seen(index, kind, response.message)
 
     def _seen(self, index: int, kind: str, response: Any) -> Any:
         """Remember what a response says, and return what is compared."""

@@ -248,8 +248,8 @@ class AdminRequests:
                 if partitions is None
                 else [OffsetFetchRequestTopic(self._name(t), p) for t, p in partitions.items()]
             )
-            answer = self._ask(request, version)
-            return answer.error_code, self._in_order(answer.topics) if partitions is None else answer.topics
+            response = self._ask(request, version)
+            return response.error_code, self._in_order(response.topics) if partitions is None else response.topics
         topics = (
             None
             if partitions is None
@@ -272,8 +272,8 @@ class AdminRequests:
             OffsetDeleteRequestTopic(self._name(topic), [OffsetDeleteRequestPartition(index) for index in indexes])
             for topic, indexes in partitions.items()
         ]
-        answer = self._ask(OffsetDeleteRequest(self.group.id, topics), 0)
-        return answer.error_code, answer.topics
+        response = self._ask(OffsetDeleteRequest(self.group.id, topics), 0)
+        return response.error_code, response.topics
 
     # ---- the group -----------------------------------------------------------------------------------------------------------
 
@@ -304,5 +304,5 @@ class AdminRequests:
     def _list(self, version: int, states: list[str], types: list[str]) -> Any:
         self.await_changes()
         request = ListGroupsRequest(states if version >= 4 else [], types if version >= 5 else [])
-        answer = self._ask(request, version)
-        return answer.error_code, [self.shown.plain(g) for g in answer.groups if g.group_id == self.group.id]
+        response = self._ask(request, version)
+        return response.error_code, [self.shown.plain(g) for g in response.groups if g.group_id == self.group.id]

@@ -69,11 +69,11 @@ class GroupPlayer:
             return self.admin.answered(kind, arguments)
         self.counts_only |= kind.startswith(CLASSIC)
         self.has_range |= arguments.get("assignor") == RANGE
-        answer = getattr(self, f"_{kind}")(**arguments)
+        response = getattr(self, f"_{kind}")(**arguments)
         self.has_regexes |= bool(arguments.get("regex"))
         if self.has_regexes and kind in RESOLVING:
             self.subject.pass_ms(RESOLVED_MS)
-        return answer
+        return response
 
     def _identity(self, member: str) -> Identity:
         if member == CLASSIC:
@@ -210,12 +210,12 @@ class GroupPlayer:
     def _response_to(self, request: Any, version: int) -> Any:
         """Send a request of the classic member, and return the response, or None if it is parked. A parked request is abandoned."""
         self.subject.send(self.connection, request, version)
-        answer = self.subject.answer_or_none(self.connection, PARKED_MS)
-        if answer is None:
+        response = self.subject.answer_or_none(self.connection, PARKED_MS)
+        if response is None:
             self.connection.close()
             self.connection = self.group.connect()
             return None
-        return answer.message
+        return response.message
 
     def _classic_join(self, version: int, owned: str) -> Any:
         """Send JoinGroup for the classic member. After UNKNOWN_MEMBER_ID its next JoinGroup has no member id, as with real clients."""

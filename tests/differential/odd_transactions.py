@@ -81,9 +81,9 @@ class OddWriter:
 
     def _init(self) -> Step:
         choose = self.chance.choice
-        who = self._who() | {"name": choose([*IDS, None, None])}
+        arguments = self._who() | {"name": choose([*IDS, None, None])}
         timeout_ms = choose([60_000, 60_000, 60_000, -1, 0, 900_000, 900_001, LARGEST])
-        return "odd_init", who | {"version": choose([0, 1, 2, 3, 4, 5]), "timeout_ms": timeout_ms}
+        return "odd_init", arguments | {"version": choose([0, 1, 2, 3, 4, 5]), "timeout_ms": timeout_ms}
 
     def _add(self) -> Step:
         return "odd_add", self._who() | {"version": self.chance.randrange(4), "topics": self._topics()}
@@ -188,13 +188,13 @@ class OddRequests:
     def answered(self, kind: str, arguments: dict[str, Any]) -> Any:
         for _ in range(REPEATS):
             try:
-                answer = getattr(self, f"_{kind}")(**arguments)
+                response = getattr(self, f"_{kind}")(**arguments)
             except Closed:
                 return "closed"
-            if not self._is_busy(answer):
+            if not self._is_busy(response):
                 break
             self.subject.pass_ms(PAUSE_MS)
-        return _in_order(self.player.plain(answer))
+        return _in_order(self.player.plain(response))
 
     @staticmethod
     def _is_busy(answer: Any) -> bool:
@@ -236,13 +236,13 @@ class OddRequests:
             return "left out"  # it would create an id that later steps know
         id_and_epoch = self._numbers(producer, numbers, epoch) if version >= 3 else (-1, -1)
         request = InitProducerIdRequest(self._name(producer, name), timeout_ms, *id_and_epoch)
-        answer = self._ask_owner(producer, name, request, version)
+        response = self._ask_owner(producer, name, request, version)
         if name in ("own", "other"):
-            self.player.learn(producer if name == "own" else 1 - producer, answer)
-        elif answer.error_code == 0:
-            assert answer.producer_id >= 0
-            answer.producer_id = 0
-        return answer
+            self.player.learn(producer if name == "own" else 1 - producer, response)
+        elif response.error_code == 0:
+            assert response.producer_id >= 0
+            response.producer_id = 0
+        return response
 
     def _ask_owner(self, producer: int, name: str | None, request: Any, version: int) -> Any:
         if name == "unknown":
@@ -261,14 +261,14 @@ class OddRequests:
         listed = [AddPartitionsToTxnTopic(self._topic(topic), indexes) for topic, indexes in topics]
         ids = self._name(producer, name), *self._numbers(producer, numbers, epoch)
         for _ in range(REPEATS):
-            answer = self._ask_owner(producer, name, AddPartitionsToTxnRequest([], *ids, listed), version)
+            response = self._ask_owner(producer, name, AddPartitionsToTxnRequest([], *ids, listed), version)
             errors = {
-                p.partition_error_code for t in answer.results_by_topic_v3_and_below for p in t.results_by_partition
+                p.partition_error_code for t in response.results_by_topic_v3_and_below for p in t.results_by_partition
             }
             if not errors & BUSY:
                 break
             self.subject.pass_ms(PAUSE_MS)
-        return answer
+        return response
 
     def _odd_add_many(self, version: int, transactions: list[dict[str, Any]]) -> Any:
         listed = [
@@ -308,18 +308,18 @@ class OddRequests:
             request.generation_id, request.member_id = fields["generation"], fields["member"]
             request.group_instance_id = fields["instance"]
         for _ in range(REPEATS):
-            answer = self.player.group.ask(request, version)
-            if not {p.error_code for t in answer.topics for p in t.partitions} & NOT_YET:
+            response = self.player.group.ask(request, version)
+            if not {p.error_code for t in response.topics for p in t.partitions} & NOT_YET:
                 break
             self.subject.pass_ms(PAUSE_MS)
-        return answer
+        return response
 
     def _odd_end(self, producer: int, name: str, numbers: str, epoch: int | None, version: int, commit: bool) -> Any:
         request = EndTxnRequest(self._name(producer, name), *self._numbers(producer, numbers, epoch), commit)
-        answer = self._ask_owner(producer, name, request, version)
+        response = self._ask_owner(producer, name, request, version)
         if name in ("own", "other"):
-            self.player.learn(producer if name == "own" else 1 - producer, answer)
-        return answer
+            self.player.learn(producer if name == "own" else 1 - producer, response)
+        return response
 
     def _odd_produce(self, version: int, name: str | None, acks: int, batches: list[dict[str, Any]]) -> Any:
         listed = []
@@ -337,14 +337,14 @@ class OddRequests:
         topic = TopicProduceData(self.player.topic.name, partition_data=listed)
         request = ProduceRequest(self._name(0, name), acks, 5000, [topic])
         for _ in range(REPEATS):
-            answer = self.subject.ask_once(request, version, self.player.topic.leader())
-            errors = {p.error_code for t in answer.responses for p in t.partition_responses}
+            response = self.subject.ask_once(request, version, self.player.topic.leader())
+            errors = {p.error_code for t in response.responses for p in t.partition_responses}
             if not errors & NOT_YET:
                 break
             self.subject.pass_ms(PAUSE_MS)
         return [
             (p.index, p.log_start_offset, *self.player.partition_result(p))
-            for t in answer.responses
+            for t in response.responses
             for p in t.partition_responses
         ]
 
@@ -384,11 +384,11 @@ class OddRequests:
             request.duration_filter = duration
         if version >= 2:
             request.transactional_id_pattern = pattern
-        answer = self._ask_coordinator(0, request, version)
+        response = self._ask_coordinator(0, request, version)
         ids = {producer.id for producer in self.player.producers}
         own = self.player.producers[0].id
-        listed = [state for state in answer.transaction_states if state.transactional_id in ids & {own}]
-        return [answer.error_code, answer.unknown_state_filters, listed]
+        listed = [state for state in response.transaction_states if state.transactional_id in ids & {own}]
+        return [response.error_code, response.unknown_state_filters, listed]
 
 
 def _in_order(value: Any) -> Any:

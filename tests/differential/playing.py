@@ -99,14 +99,14 @@ class Player:
     def _answered(self, step: Step) -> Any:
         kind, arguments = step
         try:
-            answer_seen = getattr(self, f"_{kind}")(**arguments)
+            response_seen = getattr(self, f"_{kind}")(**arguments)
         except Closed:
-            answer_seen = self._lost("closed")
+            response_seen = self._lost("closed")
         except Silence:
-            answer_seen = self._lost("no answer")
+            response_seen = self._lost("no answer")
         if kind in ("produce", "delete"):
             self._wait_until_replicated()
-        return answer_seen
+        return response_seen
 
     def _lost(self, how: str) -> str:
         self.connection = self._connect()
@@ -115,10 +115,10 @@ class Player:
 
     def _ask(self, request: Any, version: int) -> Any:
         self.subject.send(self.connection, request, version)
-        answer = self.subject.answer_or_none(self.connection, PATIENCE_MS)
-        if answer is None:
+        response = self.subject.answer_or_none(self.connection, PATIENCE_MS)
+        if response is None:
             raise Silence
-        return answer.message
+        return response.message
 
     def _plain(self, response: Any) -> Any:
         """Return a response as `plain` does, with the name and the id of the topic replaced in texts."""
@@ -186,13 +186,13 @@ class Player:
             ],
             rack_id=more["rack"],
         )
-        answer = self._ask(request, version)
+        response = self._ask(request, version)
         if version >= 7:
-            if answer.session_id and answer.error_code == 0:
-                self.session = answer.session_id, (1 if epoch == 0 else epoch + 1)
-            elif answer.error_code == 0:
+            if response.session_id and response.error_code == 0:
+                self.session = response.session_id, (1 if epoch == 0 else epoch + 1)
+            elif response.error_code == 0:
                 self.session = (0, 0)
-        return self._plain(answer)
+        return self._plain(response)
 
     def _list_offsets(
         self, version: int, topic: str, partition: int, timestamp: int, epoch: int, isolation: int, replica_id: int
@@ -215,10 +215,10 @@ class Player:
     def _metadata(self, version: int, topic: str) -> Any:
         name = self._name(topic)
         request = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=version < 4)
-        answer = self._ask(request, version)
-        for topic_seen in answer.topics:  # brokers return topics in any order
+        response = self._ask(request, version)
+        for topic_seen in response.topics:  # brokers return topics in any order
             topic_seen.partitions.sort(key=lambda partition: partition.partition_index)
-        return self._plain(answer)
+        return self._plain(response)
 
     def _stop(self, who: str) -> Any:
         """Stop a broker and wait for its followers; another broker may lead then."""

@@ -100,8 +100,8 @@ class Writer:
         """Return a sequence of `steps` steps; with `nodes`, a broker stops and restarts at the end."""
         written = [self._step() for _ in range(steps)]
         if nodes:
-            who = self.chance.choice(["leader", "follower"])
-            written += [("stop", {"who": who}), *(self._step() for _ in range(5))]
+            role = self.chance.choice(["leader", "follower"])
+            written += [("stop", {"who": role}), *(self._step() for _ in range(5))]
             written += [("start", {}), *(self._step() for _ in range(5))]
         replication = 3 if nodes else self.request_sequence.replication
         return RequestSequence(replication, self.request_sequence.configs, tuple(written), self.release)

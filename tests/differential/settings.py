@@ -209,10 +209,10 @@ class SettingsPlayer:
 
     def answered(self, step: Step) -> Any:
         kind, arguments = step
-        answer = getattr(self, f"_{kind}")(**arguments)
+        response = getattr(self, f"_{kind}")(**arguments)
         if kind in ("alter", "replace", "alter_quotas"):
             self._wait()
-        return self.shown.plain(answer)
+        return self.shown.plain(response)
 
     def _ask(self, request: Any, version: int) -> Any:
         return self.subject.ask_once(request, version, BROKER)
@@ -264,10 +264,10 @@ class SettingsPlayer:
     def _describe(self, version: int, resource: tuple[int, str], keys: list[str], synonyms: bool) -> Any:
         type_, name = resource
         requested = DescribeConfigsResource(type_, self.names.get(name, name), keys)
-        answer = self._ask(DescribeConfigsRequest([requested], synonyms and version >= 1), version)
-        for result in answer.results:
+        response = self._ask(DescribeConfigsRequest([requested], synonyms and version >= 1), version)
+        for result in response.results:
             result.configs.sort(key=lambda config: config.name)
-        return answer
+        return response
 
     def _alter_quotas(
         self,
@@ -285,13 +285,13 @@ class SettingsPlayer:
             ComponentData(kind, match, self._entity(name) if match == EXACT else None)
             for kind, match, name in components
         ]
-        answer = self._ask(DescribeClientQuotasRequest(parts, strict), version)
-        for entry in answer.entries or []:
+        response = self._ask(DescribeClientQuotasRequest(parts, strict), version)
+        for entry in response.entries or []:
             entry.values.sort(key=lambda value: value.key)  # the size of Kafka's hash table depends on earlier changes
-        if answer.entries is not None:
-            mine = [e for e in answer.entries if any(part.entity_name in self._own_names for part in e.entity)]
-            answer.entries = sorted(mine, key=lambda entry: [str(part) for part in entry.entity])
-        return answer
+        if response.entries is not None:
+            mine = [e for e in response.entries if any(part.entity_name in self._own_names for part in e.entity)]
+            response.entries = sorted(mine, key=lambda entry: [str(part) for part in entry.entity])
+        return response
 
     @property
     def _own_names(self) -> set[str | None]:

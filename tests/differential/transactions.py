@@ -80,12 +80,12 @@ class TransactionPlayer:
     def answered(self, step: Step) -> Any:
         kind, arguments = step
         if kind.startswith("odd_"):
-            answer = self._odd.answered(kind, arguments)
+            response = self._odd.answered(kind, arguments)
         else:
-            answer = self.plain(getattr(self, f"_{kind}")(**arguments))
+            response = self.plain(getattr(self, f"_{kind}")(**arguments))
         if kind.removeprefix("odd_") in ("init", "end", "markers"):
             self._settle()
-        return answer
+        return response
 
     def _settle(self) -> None:
         """Wait until no transaction is ending, or for `ENDED_MS`: a transaction whose marker is fenced does not end (TX-49)."""
@@ -127,10 +127,10 @@ class TransactionPlayer:
     def _init(self, producer: int, version: int, ids: str) -> Any:
         name = self.producers[producer].id
         request = InitProducerIdRequest(name, TIMEOUT_MS, *self._ids(producer, ids if version >= 3 else "none"))
-        while (answer := self._response_to(producer, request, version)).error_code == NO_IDS:
+        while (response := self._response_to(producer, request, version)).error_code == NO_IDS:
             self.subject.pass_ms(50)
-        self.learn(producer, answer)
-        return answer
+        self.learn(producer, response)
+        return response
 
     def _add(self, producer: int, ids: str, version: int, partitions: list[int]) -> Any:
         topics = [AddPartitionsToTxnTopic(self.topic.name, partitions)]
@@ -145,8 +145,8 @@ class TransactionPlayer:
         transaction = AddPartitionsToTxnTransaction(
             self.producers[producer].id, *self._ids(producer, ids), only, topics
         )
-        answer = self._response_to(producer, AddPartitionsToTxnRequest([transaction]), version)
-        return answer.error_code, [self._sorted(t.topic_results) for t in answer.results_by_transaction]
+        response = self._response_to(producer, AddPartitionsToTxnRequest([transaction]), version)
+        return response.error_code, [self._sorted(t.topic_results) for t in response.results_by_transaction]
 
     def _sorted(self, topics: Any) -> Any:
         return sorted((p.partition_index, p.partition_error_code) for t in topics for p in t.results_by_partition)
@@ -169,25 +169,25 @@ class TransactionPlayer:
         request = produce(self.topic.name, data, partition, acks=-1)
         if transactional:
             request.transactional_id = self.producers[producer].id
-        answer = self._produced(request, version)
-        if answer.error_code == 0 and sequence in ("next", "zero"):
+        response = self._produced(request, version)
+        if response.error_code == 0 and sequence in ("next", "zero"):
             self.sequences[key] = base + 1
-        return self.partition_result(answer)
+        return self.partition_result(response)
 
     def _produced(self, request: Any, version: int) -> Any:
         """Return the result of a Produce request, repeated for up to `ENDED_MS` while the coordinator is not ready or a transaction does not end."""
         for _ in range(ENDED_MS // PAUSE_MS):
-            answer = self.subject.ask_once(request, version, self.topic.leader()).responses[0].partition_responses[0]
-            if answer.error_code not in RETRIED:
+            response = self.subject.ask_once(request, version, self.topic.leader()).responses[0].partition_responses[0]
+            if response.error_code not in RETRIED:
                 break
             self.subject.pass_ms(PAUSE_MS)
-        return answer
+        return response
 
     def _end(self, producer: int, ids: str, version: int, commit: bool) -> Any:
         request = EndTxnRequest(self.producers[producer].id, *self._ids(producer, ids), commit)
-        answer = self._response_to(producer, request, version)
-        self.learn(producer, answer)
-        return answer
+        response = self._response_to(producer, request, version)
+        self.learn(producer, response)
+        return response
 
     def _add_offsets(self, producer: int, ids: str, version: int) -> Any:
         request = AddOffsetsToTxnRequest(self.producers[producer].id, *self._ids(producer, ids), self.group.id)
@@ -255,16 +255,16 @@ class TransactionPlayer:
         result = []
         for producer in self.producers:
             ids = [producer.producer_id] if own_ids else []
-            answer = producer.ask(ListTransactionsRequest(states, ids), version)
-            listed = [s.transaction_state for s in answer.transaction_states if s.transactional_id == producer.id]
-            result.append((answer.error_code, answer.unknown_state_filters, listed))
+            response = producer.ask(ListTransactionsRequest(states, ids), version)
+            listed = [s.transaction_state for s in response.transaction_states if s.transactional_id == producer.id]
+            result.append((response.error_code, response.unknown_state_filters, listed))
         return result
 
     def _markers(self, producer: int, ids: str, partition: int, commit: bool, coordinator_epoch: int) -> Any:
         topics = [WritableTxnMarkerTopic(self.topic.name, [partition])]
         marker = WritableTxnMarker(*self._ids(producer, ids), commit, topics, coordinator_epoch)
-        answer = self.subject.ask_once(WriteTxnMarkersRequest([marker]), 1, self.topic.leader())
-        return [p.error_code for m in answer.markers for t in m.topics for p in t.partitions]
+        response = self.subject.ask_once(WriteTxnMarkersRequest([marker]), 1, self.topic.leader())
+        return [p.error_code for m in response.markers for t in m.topics for p in t.partitions]
 
     # ---- what is compared --------------------------------------------------------------------------------------------------------
 
