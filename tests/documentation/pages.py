@@ -110,9 +110,9 @@ def _profile_rows() -> Iterator[tuple[str, str, str]]:
         if len(set(values.values())) == 1:
             yield f"`{name}`", default, str(values[1])
         else:
-            shown = [f"{value} with {brokers} broker{'s' * (brokers > 1)}" for brokers, value in values.items()][:3]
+            texts = [f"{value} with {brokers} broker{'s' * (brokers > 1)}" for brokers, value in values.items()][:3]
             assert values[3] == values[100], f"{name} depends on more than three brokers"
-            yield f"`{name}`", default, f"{', '.join(shown)} or more"
+            yield f"`{name}`", default, f"{', '.join(texts)} or more"
 
 
 def _setting_rows(older: Mapping[str, Setting], newer: Mapping[str, Setting]) -> Iterator[tuple[str, ...]]:

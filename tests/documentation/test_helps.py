@@ -15,7 +15,7 @@ WIDTH = 100
 
 def test_collected_help_texts_include_command_options_and_texts_of_the_trace_report() -> None:
     texts = helps.texts()
-    programs = {where for where, _ in texts}
+    programs = {source for source, _ in texts}
     assert {f"kafkaproto {command}" for command in COMMANDS} <= programs
     assert {"python -m benchmarks.race", "python -m kafkaproto.pipeline.demo", "kafkaproto trace cut"} <= programs
     assert ("kafkaproto encode", "--hex: print the bytes as hex digits") in texts
@@ -23,7 +23,9 @@ def test_collected_help_texts_include_command_options_and_texts_of_the_trace_rep
         "python -m benchmarks.ab",
         "--requests N: requests per measurement in the part instructions (default: 100)",
     ) in texts
-    assert any(where == "report: question" for where, _ in texts) and any(where == "table events" for where, _ in texts)
+    assert any(source == "report: question" for source, _ in texts) and any(
+        source == "table events" for source, _ in texts
+    )
 
 
 def test_collected_help_texts_of_an_argument_parser_omit_suppressed_options() -> None:

@@ -148,9 +148,9 @@ def test_documentation_search_needs_no_web_server_and_no_external_script() -> No
 def test_reference_pages_show_every_class_of_the_test_api() -> None:
     reference = ROOT / "docs" / "reference"
     text = "".join((reference / name).read_text() for name in ("test-api.md", "journal.md", "metrics.md"))
-    shown = {path.rpartition(".")[2] for path in re.findall(r"^::: ([\w.]+)", text, re.MULTILINE)}
+    documented_classes = {path.rpartition(".")[2] for path in re.findall(r"^::: ([\w.]+)", text, re.MULTILINE)}
     exported_classes = {name for name in exported.__all__ if isinstance(getattr(exported, name), type)}
-    assert exported_classes | {returned.__name__ for returned in testing_api.RETURNED} <= shown
+    assert exported_classes | {returned.__name__ for returned in testing_api.RETURNED} <= documented_classes
 
 
 def test_building_a_documentation_table_fails_if_a_description_is_missing_or_extra() -> None:
@@ -194,8 +194,8 @@ def test_trace_format_page_lists_every_event_and_the_fields_of_each_event() -> N
 
 
 def test_events_table_column_named_kind_has_a_description_that_lists_all_event_kinds() -> None:
-    [about] = [column.about for column in TABLES["events"] if column.name == "kind"]
-    kinds = {re.sub(r" \(.*?\)", "", kind).strip() for kind in re.split(r",(?![^(]*\))|;|:", about)}
+    [description] = [column.about for column in TABLES["events"] if column.name == "kind"]
+    kinds = {re.sub(r" \(.*?\)", "", kind).strip() for kind in re.split(r",(?![^(]*\))|;|:", description)}
     assert {*events.journal_events(), *events.recorder_events(), "meta", "dropped"} <= kinds
 
 
