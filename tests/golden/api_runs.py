@@ -391,9 +391,9 @@ def heartbeat_case(world: World, client: RecordedClient, version: int) -> None:
 def leave_group_case(world: World, client: RecordedClient, version: int) -> None:
     group = f"g-{version}"
     member, member_id = member_of(world, group)
-    for name, who in ((group, "nobody"), ("", member_id), (group, member_id), (group, member_id)):
-        identities = [MemberIdentity(who, reason="done"), MemberIdentity("", "instance")]
-        world.send(member, LeaveGroupRequest(name, who, identities), version)
+    for name, leaving_id in ((group, "nobody"), ("", member_id), (group, member_id), (group, member_id)):
+        identities = [MemberIdentity(leaving_id, reason="done"), MemberIdentity("", "instance")]
+        world.send(member, LeaveGroupRequest(name, leaving_id, identities), version)
     elsewhere = world.connect((world.coordinator(group) + 1) % 3)
     world.send(elsewhere, LeaveGroupRequest(group, member_id, [MemberIdentity(member_id)]), version)
 

@@ -64,13 +64,13 @@ class Decoder:
         """Return every complete frame: a client may send many frames at once, and parts of one."""
         received = self._unread.setdefault(number, bytearray())
         received += data
-        shown = []
+        texts = []
         with suppress(DecodeError):  # bytes that are no frame stay unchanged
             while (frame := take_frame(received)) is not None:
-                shown.append(_safely(lambda frame: self._request(number, frame), frame))
+                texts.append(_safely(lambda frame: self._request(number, frame), frame))
         if received:
-            shown.append(f"{len(received)} bytes of a frame that is not whole: {received[:40].hex()}")
-        return "\n".join(shown)
+            texts.append(f"{len(received)} bytes of a frame that is not whole: {received[:40].hex()}")
+        return "\n".join(texts)
 
     def _request(self, number: str, frame: bytes) -> str:
         view = memoryview(frame)
@@ -156,7 +156,7 @@ def report(name: str, old: list[str], new: list[str], most: int | None = MOST_DI
     if not old:
         return f"{name}: nothing is committed; run python -m tests.golden --write"
     changes = differences(old, new)
-    shown = list(islice(changes, most))
+    first_changes = list(islice(changes, most))
     more = sum(1 for _ in changes)
     last = [f"... and {more} more differences"] if more else []
-    return "\n\n".join([f"{name} differs:", *shown, *last])
+    return "\n\n".join([f"{name} differs:", *first_changes, *last])

@@ -50,8 +50,8 @@ def committed(name: str, revision: str | None = None) -> list[str]:
     path = DATA / f"{name}{SUFFIX}"
     if revision is None:
         return unpacked(path.read_bytes()) if path.exists() else []
-    shown = subprocess.run(["git", "show", f"{revision}:./{path.name}"], cwd=DATA, capture_output=True, check=False)
-    return unpacked(shown.stdout) if shown.returncode == 0 else []
+    result = subprocess.run(["git", "show", f"{revision}:./{path.name}"], cwd=DATA, capture_output=True, check=False)
+    return unpacked(result.stdout) if result.returncode == 0 else []
 
 
 def write() -> list[str]:

@@ -85,9 +85,9 @@ def _throttles(world: World) -> None:
         world.send(reader, world.fetch(("payments", 0, 0)))
     world.send(reader, metadata("payments"))
     world.advance(60_000)
-    gone = world.connect(world.leader("payments"), "limited")
+    disconnecting = world.connect(world.leader("payments"), "limited")
     for _ in range(2):
-        world.send(gone, produce("payments", data))
+        world.send(disconnecting, produce("payments", data))
     world.advance(100)
-    gone.hang_up()
+    disconnecting.hang_up()
     world.advance(60_000)

@@ -197,11 +197,11 @@ def acks_of_all(new: Callable[..., World]) -> World:
         world.send(other, produce("t", batch(b"more"), acks=acks, timeout_ms=5000))
     world.advance(6000)
     world.send(other, produce("t", batch(b"too few"), acks=-1, timeout_ms=1000))
-    gone = world.connect(world.leader("t"))
-    world.send(gone, produce("t", batch(b"from one that goes"), acks=1))
+    disconnecting = world.connect(world.leader("t"))
+    world.send(disconnecting, produce("t", batch(b"from one that goes"), acks=1))
     release(world, *followers)
-    world.send(gone, produce("t", batch(b"waits again"), acks=-1))
-    gone.hang_up()
+    world.send(disconnecting, produce("t", batch(b"waits again"), acks=-1))
+    disconnecting.hang_up()
     world.advance(1000)
     return world
 
@@ -223,15 +223,15 @@ def replication_quotas(new: Callable[..., World]) -> World:
     change_config(world, BROKER, str(leader), leader_replication_throttled_rate="3000")
     change_config(world, BROKER, str(followers[0]), follower_replication_throttled_rate="1000")
     release(world, *followers)
-    asker = world.connect(leader, "follower")
+    follower_client = world.connect(leader, "follower")
     for _ in range(12):
-        world.send(asker, world.fetch(("t", 0, 0), ("free", 0, 0), replica_id=followers[1], max_wait_ms=100))
+        world.send(follower_client, world.fetch(("t", 0, 0), ("free", 0, 0), replica_id=followers[1], max_wait_ms=100))
         world.append("free", batch(b"free"), acks=1)
         world.record_metrics()
         world.advance(1000)
     change_config(world, BROKER, str(leader), leader_replication_throttled_rate="1000000")
     world.advance(60_000)
-    world.send(asker, metadata("t", "free"))
+    world.send(follower_client, metadata("t", "free"))
     return world
 
 
@@ -385,10 +385,10 @@ def _forced(world: World) -> World:
     world.advance(100_000)
     rules.add(ForcedThrottle(500, "Produce"))
     for acks in (0, 1):
-        gone = world.connect(leader, "gone")
-        world.send(gone, produce("orders", world.records(b"v"), acks=acks))
+        disconnecting = world.connect(leader, "gone")
+        world.send(disconnecting, produce("orders", world.records(b"v"), acks=acks))
         world.advance(100)
-        gone.hang_up()
+        disconnecting.hang_up()
     world.advance(1000)
     return world
 
@@ -825,8 +825,8 @@ def group_rebalances(new: Callable[..., World]) -> World:
     world.advance(1000)
     world.state.stop_broker(world.coordinator("g"))
     world.run()
-    asker = world.connect(next(node.broker_id for node in world.state.nodes if node.running))
-    world.send(asker, find_coordinator("g"))
+    client = world.connect(next(node.broker_id for node in world.state.nodes if node.running))
+    world.send(client, find_coordinator("g"))
     world.send(world.at_coordinator("g"), DescribeGroupsRequest(["g", "h"]))
     return world
 
@@ -1021,16 +1021,16 @@ def lagging_follower_of_a_new_leader(new: Callable[..., World]) -> World:
     world.state.stop_broker(first)
     world.run()
     assert world.leader("t") == second
-    asker = world.connect(second, "follower")
+    follower_client = world.connect(second, "follower")
     for offset in (5, 7, 9, 10):
-        world.send(asker, world.fetch(("t", 0, offset), replica_id=lagging))
+        world.send(follower_client, world.fetch(("t", 0, offset), replica_id=lagging))
         world.advance(10)
-        world.send(asker, metadata("t"))
+        world.send(follower_client, metadata("t"))
     release(world, lagging)
     world.state.start_broker(first)
     world.run()
     world.advance(3000)
-    world.send(asker, metadata("t"))
+    world.send(follower_client, metadata("t"))
     world.append("t", batch(b"after"))
     return world
 
@@ -1041,15 +1041,15 @@ def follower_about_to_join(new: Callable[..., World]) -> World:
     world = new(brokers=2, config={"replica.lag.time.max.ms": "2000"})
     world.topic("t", 1, 2)
     leader, follower = replicas_of(world, "t")
-    asker, reader = world.connect(leader, "follower"), world.connect(leader, "reader")
+    fetcher, reader = world.connect(leader, "follower"), world.connect(leader, "reader")
     world.append("t", batch(*values(3)))
     hold(world, follower)
     world.append("t", batch(*values(5)), acks=1)
     world.advance(5000)
-    world.send(asker, world.fetch(("t", 0, 3), replica_id=follower))
+    world.send(fetcher, world.fetch(("t", 0, 3), replica_id=follower))
     world.append("t", batch(*values(2)), acks=1)
     world.advance(100)
-    world.send(asker, world.fetch(("t", 0, 8), replica_id=follower))  # its log end offset as of its previous fetch
+    world.send(fetcher, world.fetch(("t", 0, 8), replica_id=follower))  # its log end offset as of its previous fetch
     world.append("t", batch(b"not committed"), acks=1)
     world.send(reader, world.fetch(("t", 0, 8)))
     world.append("t", batch(b"times out"), acks=-1)
@@ -1203,8 +1203,8 @@ def _traced(world: World) -> World:
     for _ in range(2):
         world.send(limited, produce("orders", batch(*values(20, 100))))
     world.send(limited, world.fetch(("orders", 0, 0)))
-    gone = world.connect(leader, "gone")
-    world.send(gone, world.fetch(("orders", 0, 1000), max_wait_ms=500), 9)
-    gone.send_bytes(framed(header(3, 99)))
+    disconnecting = world.connect(leader, "gone")
+    world.send(disconnecting, world.fetch(("orders", 0, 1000), max_wait_ms=500), 9)
+    disconnecting.send_bytes(framed(header(3, 99)))
     world.advance(60_000)
     return _finished_inside(world)
