@@ -122,13 +122,13 @@ def test_client_created_with_in_order_false_accepts_responses_in_any_order() -> 
 def agreed(client: Client, *answers: ApiVersionsResponse) -> list[int]:
     """Let a broker answer the client's ApiVersions requests, and return the requested versions."""
     versions_request, data = [], client.ask_versions()
-    for answer in answers:
+    for response in answers:
         version = int.from_bytes(data[6:8], "big")
         versions_request.append(version)
-        written_in = 0 if answer.error_code == ErrorCode.UNSUPPORTED_VERSION else version
+        written_in = 0 if response.error_code == ErrorCode.UNSUPPORTED_VERSION else version
         correlation_id = int.from_bytes(data[8:12], "big")
-        [response] = client.receive(response_frame(answer, ApiKey.API_VERSIONS, written_in, correlation_id))
-        more = client.agree(response.message)
+        [received] = client.receive(response_frame(response, ApiKey.API_VERSIONS, written_in, correlation_id))
+        more = client.agree(received.message)
         if more is None:
             break
         data = more

@@ -68,11 +68,11 @@ def test_decode_command_decodes_request_and_response_headers(capsys: pytest.Capt
     assert decoded["header"] == header
     assert decoded["message"] == to_json(LIST_OFFSETS_REQUEST_V6, REQUEST)
     assert [f["offset"] for f in decoded["fields"] if f["path"] in ("correlationId", "replicaId")] == [4, len(out)]
-    answer = bytearray()
-    encode_response_header(3, 9, 8, answer)
-    answer += METADATA_RESPONSE_V9.encode(MetadataResponse(cluster_id="c"))
+    response_bytes = bytearray()
+    encode_response_header(3, 9, 8, response_bytes)
+    response_bytes += METADATA_RESPONSE_V9.encode(MetadataResponse(cluster_id="c"))
     options = ("--api", "3", "--version", "9", "--response", "--header")
-    decoded = json.loads(run(capsys, "decode", *options, "--hex", answer.hex()))
+    decoded = json.loads(run(capsys, "decode", *options, "--hex", response_bytes.hex()))
     assert (decoded["kind"], decoded["header"]["correlationId"], decoded["message"]["clusterId"]) == (
         "response",
         8,

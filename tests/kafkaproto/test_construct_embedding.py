@@ -225,10 +225,10 @@ def best_times(*functions: Callable[[], object], rounds: int, calls: int) -> lis
     best = [1 << 62] * len(functions)
     for _ in range(rounds):
         for i, function in enumerate(functions):
-            begun = time.thread_time_ns()
+            start_ns = time.thread_time_ns()
             for _ in range(calls):
                 function()
-            best[i] = min(best[i], time.thread_time_ns() - begun)
+            best[i] = min(best[i], time.thread_time_ns() - start_ns)
     return best
 
 

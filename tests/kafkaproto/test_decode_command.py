@@ -170,14 +170,14 @@ def test_decode_command_prints_crc_is_valid_false_for_a_batch_with_wrong_checksu
 ) -> None:
     batch = bytearray(build_batch([NewRecord(b"value")]))
     batch[-2] ^= 1
-    [shown] = decoded(capsys, bytes(batch), "--data", "RecordBatch")["batches"]
-    assert shown["crcIsValid"] is False
+    [decoded_batch] = decoded(capsys, bytes(batch), "--data", "RecordBatch")["batches"]
+    assert decoded_batch["crcIsValid"] is False
 
 
 def test_decode_command_decodes_a_message_set_of_magic_1(capsys: pytest.CaptureFixture[str]) -> None:
     data = build_message_set([NewRecord(b"v", b"k", 5)], magic=1)
-    [shown] = decoded(capsys, data, "--data", "record-batch")["batches"]
-    assert (shown["header"]["magic"], shown["records"][0]["value"]) == (1, "v")
+    [decoded_batch] = decoded(capsys, data, "--data", "record-batch")["batches"]
+    assert (decoded_batch["header"]["magic"], decoded_batch["records"][0]["value"]) == (1, "v")
 
 
 def test_documented_decode_commands_that_take_hex_digits_succeed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,17 +26,17 @@ def places_of(layout: Message[Any], obj: Any, path: str) -> Iterator[tuple[str, 
     """Yield path, type and setter of each field of an object at any depth."""
     tagged = layout.tags.fields if layout.tags else ()
     for name, kind in (*layout.fields, *((field.name, field.type) for field in tagged)):
-        here = f"{path}.{name}"
-        yield here, kind, lambda value, name=name: setattr(obj, name, value)
+        field_path = f"{path}.{name}"
+        yield field_path, kind, lambda value, name=name: setattr(obj, name, value)
         value = getattr(obj, name)
         inner = kind.struct if isinstance(kind, NullableStruct) else kind
         if isinstance(inner, Message) and value is not None:
-            yield from places_of(inner, value, here)
+            yield from places_of(inner, value, field_path)
         if isinstance(inner, ArrayType) and value:
             if isinstance(inner.item, Message):
-                yield from places_of(inner.item, value[0], f"{here}[0]")
+                yield from places_of(inner.item, value[0], f"{field_path}[0]")
             else:
-                yield f"{here}[0]", inner.item, lambda item, items=value: items.__setitem__(0, item)
+                yield f"{field_path}[0]", inner.item, lambda item, items=value: items.__setitem__(0, item)
 
 
 def bad_values(kind: WireType) -> Iterator[tuple[Any, str]]:

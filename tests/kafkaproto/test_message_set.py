@@ -112,9 +112,9 @@ def test_records_that_old_magics_cannot_represent_are_rejected(magic: int) -> No
         (SOME, {"compression": Compression.ZSTD}, "zstd"),
         (SOME, {"base_offset": 2**63}, "Message"),
     ]
-    for new_records, how, text in bad:
+    for new_records, options, text in bad:
         with pytest.raises(EncodeError, match=text):
-            build_message_set(new_records, magic=magic, **how)  # type: ignore[arg-type]
+            build_message_set(new_records, magic=magic, **options)  # type: ignore[arg-type]
     with pytest.raises(EncodeError, match="must be 0 or 1"):
         build_message_set(SOME, magic=2)
 

@@ -66,8 +66,8 @@ def test_functions_in_kafkaproto_build_a_request_frame_and_decode_a_response_fra
 
     frame = kafkaproto.request_frame(MetadataRequest([]), 4, correlation_id=7, client_id="me")
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4
-    answer = kafkaproto.response_frame(MetadataResponse(cluster_id="c"), kafkaproto.ApiKey.METADATA, 4, 7)
-    response = kafkaproto.read_response(kafkaproto.ApiKey.METADATA, 4, answer[4:])
+    response_bytes = kafkaproto.response_frame(MetadataResponse(cluster_id="c"), kafkaproto.ApiKey.METADATA, 4, 7)
+    response = kafkaproto.read_response(kafkaproto.ApiKey.METADATA, 4, response_bytes[4:])
     assert (response.correlation_id, response.message.cluster_id) == (7, "c")
 
 

@@ -28,21 +28,21 @@ def frames(path: Path) -> dict[tuple[Ends, int], list[bytes]]:
     sent: dict[tuple[Ends, int], bytes] = {}
     first: dict[tuple[Ends, int], int] = {}
     for ends, segment in CapturePass("", path, frozenset()).segments():
-        of = ends, segment.by
+        stream = ends, segment.by
         if segment.flags & SYN:
-            assert of not in streams
-            streams[of] = Stream()
-            first[of] = segment.sequence + 1
-            streams[of].begin(first[of])
-            sent[of] = b""
+            assert stream not in streams
+            streams[stream] = Stream()
+            first[stream] = segment.sequence + 1
+            streams[stream].begin(first[stream])
+            sent[stream] = b""
         for piece in (
-            streams[of].take(segment.sequence, segment.data, segment.missing, segment.stamp) if segment.data else ()
+            streams[stream].take(segment.sequence, segment.data, segment.missing, segment.stamp) if segment.data else ()
         ):
             assert isinstance(piece, Data)
-            sent[of] += piece.data
+            sent[stream] += piece.data
         if segment.flags & ACK and (other := (ends, 1 - segment.by)) in first:
             assert segment.acknowledged - first[other] - len(sent[other]) in (0, 1)  # a FIN counts
-    return {of: [bytes(frame) for frame in split_frames(memoryview(data))] for of, data in sent.items()}
+    return {stream: [bytes(frame) for frame in split_frames(memoryview(data))] for stream, data in sent.items()}
 
 
 def client_of(ends: Ends) -> int:

@@ -66,12 +66,12 @@ def test_trace_file_truncated_at_any_byte_still_yields_all_its_complete_entries(
     entries: list[Entry], cut: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     parts = [encoded(entry) for entry in entries]
-    begin = header({"run": "r"})
-    whole = begin + b"".join(parts)
-    end = max(len(begin), len(whole) - cut)
+    header_bytes = header({"run": "r"})
+    whole = header_bytes + b"".join(parts)
+    end = max(len(header_bytes), len(whole) - cut)
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
     path.write_bytes(whole[:end])
-    complete, at = [], len(begin)
+    complete, at = [], len(header_bytes)
     for entry, part in zip(entries, parts, strict=True):
         at += len(part)
         if at <= end:
@@ -79,7 +79,7 @@ def test_trace_file_truncated_at_any_byte_still_yields_all_its_complete_entries(
     trace = Trace(path)
     assert trace.meta == {"run": "r"}
     assert list(trace.entries()) == complete
-    rest = end - len(begin) - sum(len(encoded(entry)) for entry in complete)
+    rest = end - len(header_bytes) - sum(len(encoded(entry)) for entry in complete)
     assert bool(trace.torn) == bool(rest)
     if rest:
         assert f"{rest} bytes at byte {end - rest}" in trace.torn and "a.kptrace" in trace.torn
@@ -130,9 +130,9 @@ def test_wait_time_of_a_request_in_a_version_2_trace_is_read_as_unknown(
     counts += (len(exchange.request_records), len(exchange.response_records))
     body = struct.pack(">QiQqqqqqiBIIIIHHq", *exchange[:9], flags, *counts, exchange.handled_ms)
     body += struct.pack(f">{len(lengths)}I", *lengths) + exchange.request + exchange.response
-    begin = header({"run": "r"}).replace(VERSION.to_bytes(2, "big"), b"\x00\x02", 1)
+    header_bytes = header({"run": "r"}).replace(VERSION.to_bytes(2, "big"), b"\x00\x02", 1)
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
-    path.write_bytes(begin + struct.pack(">IB", len(body), 1) + body + encoded(happened))
+    path.write_bytes(header_bytes + struct.pack(">IB", len(body), 1) + body + encoded(happened))
     assert list(Trace(path).entries()) == [exchange._replace(wait_ns=-1), happened]
 
 
@@ -142,8 +142,8 @@ def test_event_named_trouble_in_a_version_3_trace_is_read_as_an_event_named_prob
 ) -> None:
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
     facts = {"seq": 1, "clock_ms": 0, "broker": 0}
-    begin = header({"run": "r"}).replace(VERSION.to_bytes(2, "big"), b"\x00\x03", 1)
-    path.write_bytes(begin + b"".join(map(encoded, written)) + event("trouble", facts))
+    header_bytes = header({"run": "r"}).replace(VERSION.to_bytes(2, "big"), b"\x00\x03", 1)
+    path.write_bytes(header_bytes + b"".join(map(encoded, written)) + event("trouble", facts))
     trace = Trace(path)
     assert trace.version == 3 and list(trace.entries()) == [*written, Event("problem", facts)]
 
@@ -153,10 +153,10 @@ def test_invalid_entry_kind_in_a_trace_is_reported_with_its_byte_offset(
     tmp_path: Path, version: int, kind: int
 ) -> None:
     path = tmp_path / "x.kptrace"
-    begin = header({}).replace(VERSION.to_bytes(2, "big"), bytes([0, version]), 1) + event("a", {})
-    path.write_bytes(begin + (5).to_bytes(4, "big") + bytes([kind]) + b"12345")
+    header_bytes = header({}).replace(VERSION.to_bytes(2, "big"), bytes([0, version]), 1) + event("a", {})
+    path.write_bytes(header_bytes + (5).to_bytes(4, "big") + bytes([kind]) + b"12345")
     entries = []
-    with pytest.raises(TraceError, match=f"x.kptrace: no entry of a trace begins at byte {len(begin)}"):
+    with pytest.raises(TraceError, match=f"x.kptrace: no entry of a trace begins at byte {len(header_bytes)}"):
         entries.extend(Trace(path).entries())
 
 

@@ -108,9 +108,9 @@ def test_trace_show_command_decodes_an_unsupported_version_error_response_as_v0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The response is shown as version 0, whatever version was requested (KIP-511); of a request in an unknown version only the header is shown."""
-    answer = bytearray()
-    encode_response_header(18, 0, 7, answer)
-    codec(18, 0).encode_response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), answer, None)
+    response_bytes = bytearray()
+    encode_response_header(18, 0, 7, response_bytes)
+    codec(18, 0).encode_response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), response_bytes, None)
     path = tmp_path / "x.kptrace"
     path.write_bytes(trace_format.header({}))
     for version in (4, 99):
@@ -119,7 +119,7 @@ def test_trace_show_command_decodes_an_unsupported_version_error_response_as_v0(
         if version == 4:
             codec(18, 4).encode_request(ApiVersionsRequest("its-name", "1.2"), request_bytes, None)
         exchange = Exchange(
-            1, 0, 1, 0, 0, 0, 0, 0, 0, True, False, False, 3, 0, bytes(request_bytes), bytes(answer), (), ()
+            1, 0, 1, 0, 0, 0, 0, 0, 0, True, False, False, 3, 0, bytes(request_bytes), bytes(response_bytes), (), ()
         )
         with path.open("ab") as file:
             file.write(trace_format.exchange(exchange))
