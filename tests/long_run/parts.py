@@ -253,9 +253,9 @@ def commit() -> str:
 
 def done(part: Part, name_of_commit: str, at: dict[str, str]) -> Result:
     """Run a part and return its result. at: the current `code_hashes`."""
-    begun = time.monotonic()
+    start_s = time.monotonic()
     findings = part.run()
-    seconds = round(time.monotonic() - begun)
+    seconds = round(time.monotonic() - start_s)
     code = {key: at[key] for key in part.code}
     return Result(part.name, name_of_commit, code, f"{datetime.now(UTC):%Y-%m-%d}", seconds, findings)
 

@@ -58,8 +58,8 @@ def many_seeds(first: int, count: int) -> Simulated:
     totals = Simulated()
     with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
         parts = [
-            pool.submit(seeds, begin, min(AT_ONCE, first + count - begin))
-            for begin in range(first, first + count, AT_ONCE)
+            pool.submit(seeds, first_seed, min(AT_ONCE, first + count - first_seed))
+            for first_seed in range(first, first + count, AT_ONCE)
         ]
         for part in parts:
             totals.add(part.result())

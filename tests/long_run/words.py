@@ -17,9 +17,9 @@ def without_words(module: ast.Module) -> ast.Module:
     local variables of functions get names that say only in which order they come.
     """
     private = _private_variables(module)
-    kept = _names_of_module(module)
+    module_names = _names_of_module(module)
     for function in _outermost_functions(module):
-        _number_local_variables(function, kept)
+        _number_local_variables(function, module_names)
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             node.name = "test_"

@@ -55,11 +55,11 @@ def main(arguments: list[str] | None = None) -> int:
         column["sites"] = len(sites(tree))
         survivors = 0
         for seed in options.seeds:
-            begun = time.monotonic()
+            start_s = time.monotonic()
             result = column["seeds"][str(seed)] = tried(tree, seed, run_pytest)
             survivors += result["stage"] == results.SURVIVED
             _say(f"{seed} {result['place']}", result["before"], result["after"])
-            _say(f"  {result['stage']} {result['test']}", f"{time.monotonic() - begun:.0f} s")
+            _say(f"  {result['stage']} {result['test']}", f"{time.monotonic() - start_s:.0f} s")
             if options.column:
                 results.save({**results.load(), options.column: column})
     return 1 if survivors else 0

@@ -60,7 +60,7 @@ def save(columns: dict[str, Column], folder: Path = FOLDER) -> None:
 
 def page(columns: dict[str, Column]) -> str:
     """Return the text of RESULTS.md."""
-    shown = [name for name in COLUMNS if name in columns]
+    column_names = [name for name in COLUMNS if name in columns]
     lines = [
         "# Random mutations of `broker/`",
         "",
@@ -68,16 +68,20 @@ def page(columns: dict[str, Column]) -> str:
         "tree run in stages (golden runs, `tests/broker`, `tests/conformance`, the rest of `make test`) until one fails. A mutation that no test",
         "catches has a judgement: whether it changes what anyone can observe, and which test closes the gap if it does.",
         "",
-        *_row("", *shown),
-        *_row("---", *("---" for _ in shown)),
-        *_row("revision", *(f"`{columns[name]['revision']}`" for name in shown)),
-        *_row("places to mutate", *(f"{columns[name]['sites']:,}" for name in shown)),
-        *_row("**caught**", *(f"**{_caught(columns[name])} of {len(columns[name]['seeds'])}**" for name in shown)),
+        *_row("", *column_names),
+        *_row("---", *("---" for _ in column_names)),
+        *_row("revision", *(f"`{columns[name]['revision']}`" for name in column_names)),
+        *_row("places to mutate", *(f"{columns[name]['sites']:,}" for name in column_names)),
+        *_row(
+            "**caught**", *(f"**{_caught(columns[name])} of {len(columns[name]['seeds'])}**" for name in column_names)
+        ),
     ]
     for stage in [*(stage.name for stage in STAGES), SURVIVED]:
-        counts = [Counter(result["stage"] for result in columns[name]["seeds"].values())[stage] for name in shown]
+        counts = [
+            Counter(result["stage"] for result in columns[name]["seeds"].values())[stage] for name in column_names
+        ]
         lines += _row(stage if stage == SURVIVED else f"by {stage}", *map(str, counts))
-    for name in shown:
+    for name in column_names:
         lines += ["", f"## {name.capitalize()}", "", f"`{columns[name]['command']}`", "", *_table(columns[name])]
     return "\n".join(lines) + "\n"
 
