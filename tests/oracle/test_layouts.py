@@ -167,17 +167,19 @@ def compare_facts(layout: Message[Any], fields: list[dict[str, Any]], common: di
     """Compare the fields of a struct: order, tags, nullability, defaults, and which of the other fields must not be lost."""
     ours = {wire_name(layout, name): name for name in layout.defaults}
     named = {field["name"][0].lower() + field["name"][1:]: field for field in fields}
-    here = {wire: field for wire, field in named.items() if version in VersionRange.parse(field["versions"])}
+    version_fields = {wire: field for wire, field in named.items() if version in VersionRange.parse(field["versions"])}
     tags = {
         wire: field["tag"]
-        for wire, field in here.items()
+        for wire, field in version_fields.items()
         if version in VersionRange.parse(field.get("taggedVersions", "none"))
     }
-    assert [wire_name(layout, name) for name, _ in layout.fields] == [wire for wire in here if wire not in tags]
+    assert [wire_name(layout, name) for name, _ in layout.fields] == [
+        wire for wire in version_fields if wire not in tags
+    ]
     tagged = layout.tags.fields if layout.tags else ()
     assert {wire_name(layout, field.name): field.tag for field in tagged} == tags
     kinds = {**dict(layout.fields), **{field.name: field.type for field in tagged}}
-    for wire, field in here.items():
+    for wire, field in version_fields.items():
         kind, default = kinds[ours[wire]], layout.defaults[ours[wire]]()
         nullable = version in VersionRange.parse(field.get("nullableVersions", "none"))
         assert is_nullable(kind) == nullable, wire
@@ -185,7 +187,7 @@ def compare_facts(layout: Message[Any], fields: list[dict[str, Any]], common: di
         inner = field.get("fields", common.get(field["type"].removeprefix("[]")))
         if inner is not None:
             compare_facts(struct_in(kind), inner, common, version)
-    lost = {wire for wire, field in named.items() if wire not in here and not field.get("ignorable", False)}
+    lost = {wire for wire, field in named.items() if wire not in version_fields and not field.get("ignorable", False)}
     assert {wire_name(layout, name) for name in layout.absent} & named.keys() == lost
 
 

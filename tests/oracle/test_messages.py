@@ -46,8 +46,8 @@ def test_infinity_and_nan_are_written_to_json_as_in_kafka_and_can_be_read_back(
     values.floats = (number,)
     ours = entry.layout.encode(values.object(entry.layout, "small"))
     for kafka in releases.having(entry.name, entry.version):
-        read, back, fields = kafka.decode(entry.name, entry.version, ours)
-        assert (read, back) == (len(ours), ours)
+        read, rewritten, fields = kafka.decode(entry.name, entry.version, ours)
+        assert (read, rewritten) == (len(ours), ours)
         assert fields == to_json(entry.layout, entry.layout.decode(ours))
         assert entry.layout.encode(from_json(entry.layout, fields)) == ours
 
@@ -90,12 +90,12 @@ def test_kafkaproto_and_kafka_reject_the_same_damaged_messages(releases: Release
             assert_kafka_agrees(releases, entry, damaged, error)
             continue
         try:
-            _, back, _ = releases.decode(entry.name, entry.version, damaged)
+            _, rewritten, _ = releases.decode(entry.name, entry.version, damaged)
         except Refused:  # Kafka reads the bytes but does not write such a message: it repeats an unknown tag
             with pytest.raises(EncodeError):
                 entry.layout.encode(obj)
         else:
-            assert entry.layout.encode(obj) == back
+            assert entry.layout.encode(obj) == rewritten
 
 
 def damage(whole: bytes, chance: random.Random) -> bytes:

@@ -77,8 +77,8 @@ def test_sampled_rates_and_throttle_times_equal_those_of_kafka_sensors(quotas: Q
             bound = rng.choice((0.01, 1.0, 12.3, 500.0, 1024.0, 1e6, float(2**53), rng.random() * 5000))
         steps.append((now_ms, amount(rng, bound), bound))
     ours, throttled = SampledRate(samples, window_ms), 0
-    answers = quotas.rates(samples, window_ms, window_ms, steps)
-    for (at_ms, value, limit), (rate, window, wait_ms, capped_ms) in zip(steps, answers, strict=True):
+    expected_rates = quotas.rates(samples, window_ms, window_ms, steps)
+    for (at_ms, value, limit), (rate, window, wait_ms, capped_ms) in zip(steps, expected_rates, strict=True):
         assert min(ours.record_and_throttle(value, at_ms, limit), JAVA_LONG_MAX) == wait_ms
         measured = ours.measure(at_ms)
         assert (measured.hex(), ours.measured_window_ms(at_ms)) == (float(rate).hex(), window)

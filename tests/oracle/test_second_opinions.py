@@ -79,10 +79,10 @@ COMPARED = [
 
 def outcome(library: str, entry: Entry, data: bytes) -> str:
     try:
-        back = OPINIONS[library][entry.name, entry.version](data)
+        rewritten = OPINIONS[library][entry.name, entry.version](data)
     except Exception as error:  # noqa: BLE001  # any error means that it could not read Kafka's bytes
         return str(error) or type(error).__name__
-    return AGREES if back == data else DIFFERS
+    return AGREES if rewritten == data else DIFFERS
 
 
 def samples(library: str, entry: Entry) -> Iterator[bytes]:
@@ -143,8 +143,8 @@ def test_kafka_decodes_messages_that_kafka_python_aiokafka_or_kio_decode_wrongly
         for data in samples(disagreement.library, entry):
             if disagreement in listed(disagreement.library, entry, outcome(disagreement.library, entry, data)):
                 for kafka in releases.having(entry.name, entry.version):
-                    read, back, _ = kafka.decode(entry.name, entry.version, data)
-                    assert (read, back) == (len(data), data)
+                    read, rewritten, _ = kafka.decode(entry.name, entry.version, data)
+                    assert (read, rewritten) == (len(data), data)
                 disagreements += 1
                 break
     assert disagreements, "the library agrees now; remove the entry"

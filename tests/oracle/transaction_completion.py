@@ -41,7 +41,7 @@ def completion_times_ms(subject: Subject, transactions: int) -> list[float]:
     numbers = producer.producer_id, producer.epoch
     add = AddPartitionsToTxnRequest([], producer.id, *numbers, [AddPartitionsToTxnTopic(topic.name, [0])])
     times_ms = []
-    ended = None
+    end_s = None
     for _ in range(WARM_UP + transactions + 1):
         while (
             subject.ask(connection, add, 3)
@@ -50,10 +50,10 @@ def completion_times_ms(subject: Subject, transactions: int) -> list[float]:
             .partition_error_code
         ):
             pass
-        if ended is not None:
-            times_ms.append(1000 * (time.perf_counter() - ended))
+        if end_s is not None:
+            times_ms.append(1000 * (time.perf_counter() - end_s))
         assert subject.ask(connection, EndTxnRequest(producer.id, *numbers, True), 3).error_code == 0
-        ended = time.perf_counter()
+        end_s = time.perf_counter()
     return times_ms[WARM_UP:]
 
 
