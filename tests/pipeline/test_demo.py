@@ -129,16 +129,16 @@ def test_demo_steps_that_do_not_need_spark_run_from_the_command_line() -> None:
 def test_demo_quota_check_accepts_throttles_of_kafka_but_not_those_of_a_token_bucket() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
-    rate, now_ms, answers = SampledRate(), 0.0, []
+    rate, now_ms, responses = SampledRate(), 0.0, []
     for _ in range(58):
         now_ms += 1
         throttle_ms = rate.record_and_throttle(250_000, int(now_ms), QUOTA)
-        answers.append(MeasuredResponse(now_ms, throttle_ms))
+        responses.append(MeasuredResponse(now_ms, throttle_ms))
         now_ms += throttle_ms
-    assert throttle_mismatches(answers, 250_000) == []
-    late = [MeasuredResponse(a.at_ms + 40, a.throttle_ms) for a in answers]  # as a client sees it
+    assert throttle_mismatches(responses, 250_000) == []
+    late = [MeasuredResponse(a.at_ms + 40, a.throttle_ms) for a in responses]  # as a client sees it
     assert throttle_mismatches(late, 250_000) == []
-    never = [MeasuredResponse(a.at_ms, 0) for a in answers]
+    never = [MeasuredResponse(a.at_ms, 0) for a in responses]
     assert throttle_mismatches(never, 250_000) != []
     # A token bucket: ten seconds' worth at once, then each request waits for its tokens.
     bucket = [MeasuredResponse(i + max(0, i - 40) * 250.0, 0 if i < 40 else 250) for i in range(58)]
@@ -149,7 +149,7 @@ def test_demo_quota_check_accepts_throttles_of_kafka_but_not_those_of_a_token_bu
 def test_demo_quota_check_counts_no_bytes_for_a_throttled_fetch_without_records() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, MeasuredResponse, throttle_mismatches
 
-    rate, now_ms, answers, remaining = SampledRate(), 0.0, [], 140
+    rate, now_ms, responses, remaining = SampledRate(), 0.0, [], 140
     while remaining:
         now_ms += 1
         throttle_ms = rate.record_and_throttle(100_300, int(now_ms), QUOTA)
@@ -157,10 +157,10 @@ def test_demo_quota_check_counts_no_bytes_for_a_throttled_fetch_without_records(
             rate.record(-100_300, int(now_ms))
         else:
             remaining -= 1
-        answers.append(MeasuredResponse(now_ms, throttle_ms, empty=throttle_ms > 0))
+        responses.append(MeasuredResponse(now_ms, throttle_ms, empty=throttle_ms > 0))
         now_ms += throttle_ms
-    assert any(a.empty for a in answers)
-    assert throttle_mismatches(answers, 100_300) == []
+    assert any(a.empty for a in responses)
+    assert throttle_mismatches(responses, 100_300) == []
     assert (
-        throttle_mismatches([MeasuredResponse(a.at_ms, a.throttle_ms) for a in answers], 100_300) != []
+        throttle_mismatches([MeasuredResponse(a.at_ms, a.throttle_ms) for a in responses], 100_300) != []
     )  # not taken back

@@ -96,8 +96,8 @@ def test_captured_api_versions_response_with_unsupported_version_error_is_read_a
     add_exchanges(
         wire.connect(shaken=shaken), (request(ApiVersionsRequest("me", "1"), 18, 4, 1), old), versions(2, (18, 0, 3))
     )
-    of = [(row["api_version"], row["error"], row["problem"]) for row in build_tables(wire)["requests"]]
-    assert of == [(4, 35, None), (2, 0, None)]
+    api_rows = [(row["api_version"], row["error"], row["problem"]) for row in build_tables(wire)["requests"]]
+    assert api_rows == [(4, 35, None), (2, 0, None)]
 
 
 def test_rows_of_packet_captures_have_nulls_in_columns_that_only_brokers_can_fill(build_tables: BuildTables) -> None:
@@ -193,17 +193,17 @@ def test_mid_stream_packet_capture_of_another_protocol_yields_no_requests(
 def test_packets_lost_inside_a_kafka_frame_make_only_that_frame_incomplete(build_tables: BuildTables) -> None:
     wire = Wire()
     line = wire.connect()
-    request_frame, answer = produced(2, 5000)
+    request_frame, response_frame = produced(2, 5000)
     add_exchanges(line, versions(1))
     line.says(CLIENT, request_frame[:2000])
     line.lose(CLIENT, request_frame[2000:3000])
     line.says(CLIENT, request_frame[3000:])
-    line.says(SERVER, answer)
-    request_frame, answer = fetched(3, 5000)
+    line.says(SERVER, response_frame)
+    request_frame, response_frame = fetched(3, 5000)
     line.says(CLIENT, request_frame)
-    line.says(SERVER, answer[:2000])
-    line.lose(SERVER, answer[2000:3000])
-    line.says(SERVER, answer[3000:])
+    line.says(SERVER, response_frame[:2000])
+    line.lose(SERVER, response_frame[2000:3000])
+    line.says(SERVER, response_frame[3000:])
     add_exchanges(line, *(versions(n) for n in range(4, 40)))
     line.close()
     tables = build_tables(wire)
@@ -222,11 +222,11 @@ def test_decoding_resumes_at_the_next_kafka_frame_after_lost_packets(build_table
     wire = Wire(largest=100)
     line = wire.connect()
     add_exchanges(line, versions(1))
-    requests, answer = zip(*(produced(n, 300) for n in (2, 3, 4)), strict=True)
+    requests, responses = zip(*(produced(n, 300) for n in (2, 3, 4)), strict=True)
     line.says(CLIENT, requests[0][:200])
     line.lose(CLIENT, (requests[0] + requests[1] + requests[2])[200 : len(requests[0]) + 150])
     line.says(CLIENT, requests[1][150:] + requests[2])
-    line.says(SERVER, b"".join(answer))
+    line.says(SERVER, b"".join(responses))
     add_exchanges(line, *(produced(n, 300) for n in range(5, 50)))
     tables = build_tables(wire)
     assert numbers(tables) == [1, 2, *range(4, 50)]

@@ -162,10 +162,10 @@ AT_ONCE_S = 10
 
 def refusal(servers: str, **options: str) -> str:
     """Return the error of the first connection. Fails if it has several lines or takes as long as a retry."""
-    begun = time.monotonic()
+    start_s = time.monotonic()
     with pytest.raises(OptionError) as caught:
         check_reachable(replace(settings(**options), servers=tuple(servers.split(","))))
-    assert time.monotonic() - begun < AT_ONCE_S
+    assert time.monotonic() - start_s < AT_ONCE_S
     text = str(caught.value)
     assert "\n" not in text
     return text

@@ -50,7 +50,9 @@ def settings(kafka: TestCluster, **options: str) -> SourceSettings:
 def offsets(source: SourceSettings, topic: str, start: int, end: int) -> list[int]:
     with Client(source.client) as client:
         pieces = fetch(client, source, Range(topic, 0, start, end))
-        offsets_read = [r.offset for entry, begin in pieces for r in records(entry.view) if r.offset >= begin]
+        offsets_read = [
+            r.offset for entry, start_offset in pieces for r in records(entry.view) if r.offset >= start_offset
+        ]
     return [offset for offset in offsets_read if offset < end]
 
 
@@ -263,11 +265,11 @@ def test_spark_kafka_py_with_read_uncommitted_returns_aborted_records_but_no_mar
 
 def test_spark_kafka_py_skips_aborted_records_whose_marker_is_in_a_later_response() -> None:
     committed = offline_source(kafka__isolation__level="read_committed")
-    answers = (
+    responses = (
         data(sent(0, 3, 7), aborted=[AbortedTransaction(7, 0)]),
         data(sent(3, 3, 7), marker(6, 7, False), sent(7, 1), aborted=[AbortedTransaction(7, 0)]),
     )
-    assert read(Scripted(committed, *answers), committed, 8) == [7]
+    assert read(Scripted(committed, *responses), committed, 8) == [7]
 
 
 def test_spark_kafka_py_read_ends_if_the_last_offsets_of_its_range_have_no_records() -> None:

@@ -127,10 +127,10 @@ def test_available_now_query_from_the_latest_offsets_reads_nothing_in_spark_4_2(
     with reader(kafka) as read:
         read.prepareForTriggerAvailableNow()
         fill(kafka, 5, 5)  # after the end was fixed, before the start is looked up
-        begin = read.initialOffset()
-        assert read.latestOffset(begin, AllAvailable()) == begin == at(35, 5)
-        assert ranges(read, begin, begin) == []
-        assert read.latestOffset(begin, AllAvailable()) == begin
+        start_offsets = read.initialOffset()
+        assert read.latestOffset(start_offsets, AllAvailable()) == start_offsets == at(35, 5)
+        assert ranges(read, start_offsets, start_offsets) == []
+        assert read.latestOffset(start_offsets, AllAvailable()) == start_offsets
 
 
 @pytest.mark.parametrize("passes_start", [False, True], ids=["before 4.2", "from 4.2 on"])
@@ -139,9 +139,9 @@ def test_first_micro_batch_has_no_records_of_a_partition_that_starts_at_latest(
 ) -> None:
     fill(kafka, 5, 6)
     with reader(kafka, startingOffsets='{"t": {"0": -1, "1": -2}}') as read:
-        begin = read.initialOffset() if passes_start else None
+        start_offsets = read.initialOffset() if passes_start else None
         fill(kafka, 5, 1)
-        first = read.latestOffset(begin)
+        first = read.latestOffset(start_offsets)
         assert first == (at(5, 7) if passes_start else at(10, 7))
         assert ranges(read, read.initialOffset(), first) == [(1, 0, 7)]
         assert read.latestOffset(first if passes_start else None) == at(10, 7)

@@ -58,8 +58,8 @@ def recorded(
 def sends(cluster: VirtualCluster, client_id: str, times: int, version: int = 9) -> None:
     client = cluster.connect(client_id=client_id)
     for _ in range(times):
-        answer = client.ask(produce("t", batch(b"x" * SENT_BYTES)), version)
-        cluster.advance(answer.throttle_time_ms + 10)
+        response = client.ask(produce("t", batch(b"x" * SENT_BYTES)), version)
+        cluster.advance(response.throttle_time_ms + 10)
 
 
 def test_quota_prediction_leaves_out_shared_quotas_and_quotas_that_changed(spark: Any, tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_quota_prediction_leaves_out_requests_that_were_never_charged_to_a_quota
         leader, _ = cluster.state.controller.image.leader_of("all", 0)
         hold(cluster, 1 - leader, topic="all", at=0)
         limit(cluster, "p", producer_byte_rate=QUOTA)
-        gone = cluster.connect(leader, client_id="p")
-        gone.send(produce("all", batch(b"x" * 6 * SENT_BYTES), acks=-1, timeout_ms=30_000), 9)
+        disconnecting = cluster.connect(leader, client_id="p")
+        disconnecting.send(produce("all", batch(b"x" * 6 * SENT_BYTES), acks=-1, timeout_ms=30_000), 9)
         cluster.advance(10)
-        gone.connection.lost()
+        disconnecting.connection.lost()
         client = cluster.connect(leader, client_id="p")
         for _ in range(4):
             client.ask(produce("all", batch(b"x" * 6 * SENT_BYTES), acks=1), 9)

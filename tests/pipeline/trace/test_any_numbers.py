@@ -81,13 +81,15 @@ def test_trace_report_is_built_from_a_trace_that_contains_extreme_numbers(
     spark: Any, runs: list[dict[str, list[Row]]], change: Callable[[str, Row], Row]
 ) -> None:
     """Spark's consumers only look up offsets and do not fetch."""
-    gone = {
+    excluded_requests = {
         (r["run"], r["seq"]) for run in runs for r in run["requests"] if (r["client_id"], r["api"]) == (SPARK, "Fetch")
     }
-    assert gone
+    assert excluded_requests
     frames = []
     for table, columns in TABLES.items():
-        changed_rows = [change(table, r) for run in runs for r in run[table] if (r["run"], r["seq"]) not in gone]
+        changed_rows = [
+            change(table, r) for run in runs for r in run[table] if (r["run"], r["seq"]) not in excluded_requests
+        ]
         frames.append(spark.createDataFrame([tuple(r.get(c.name) for c in columns) for r in changed_rows], ddl(table)))
     answers = [*ANSWERS, diff.answer("before", "after")]
     with fast_tables(spark, frames, 1) as tables:

@@ -112,8 +112,8 @@ def audited(spark: Any, out: Path) -> Iterator[Audited]:
     for fault in patched.FAULTS:
         copy = deepcopy(clean)
         faulty[fault.__name__] = fault(copy)
-        for table, some in copy.items():
-            tables[table] += [row | {"run": fault.__name__} for row in some]
+        for table, table_rows in copy.items():
+            tables[table] += [row | {"run": fault.__name__} for row in table_rows]
     for name, scene in broken.FAULTS.items():
         for run, is_broken in ((CORRECT + name, False), (name, True)):
             row_builder = Rows(run, broken.EPOCH_MS, 0)
@@ -125,7 +125,7 @@ def audited(spark: Any, out: Path) -> Iterator[Audited]:
     missing = _add_incomplete_runs(out.parent / "trace", tables)
     clients = {(row["run"], row["seq"]): row["client_id"] for row in tables["requests"]}
     clients |= _moved_by(tables)
-    frames = [_frame(spark, table, some).cache() for table, some in tables.items()]
+    frames = [_frame(spark, table, table_rows).cache() for table, table_rows in tables.items()]
     rules: dict[str, dict[str, list[tuple[int, str | None]]]] = {run: {} for run, _ in clients}
     audited = Tables(*frames)
     left_out: dict[str, set[str]] = {}
@@ -145,21 +145,21 @@ def audited(spark: Any, out: Path) -> Iterator[Audited]:
 
 def _moved_by(tables: patched.Rows) -> dict[tuple[str, int], str | None]:
     """Return the client whose request moved a high watermark or changed a group; in a scene, the last request that had begun."""
-    begun: dict[str, list[tuple[int, str | None]]] = {}
+    requests_by_run: dict[str, list[tuple[int, str | None]]] = {}
     for row in tables["requests"]:
-        begun.setdefault(row["run"], []).append((row["seq"], row["client_id"]))
+        requests_by_run.setdefault(row["run"], []).append((row["seq"], row["client_id"]))
     return {
-        (move["run"], move["seq"]): max((row for row in begun[move["run"]] if row[0] < move["seq"]), default=(0, None))[
-            1
-        ]
+        (move["run"], move["seq"]): max(
+            (row for row in requests_by_run[move["run"]] if row[0] < move["seq"]), default=(0, None)
+        )[1]
         for move in (*tables["state"], *(event for event in tables["events"] if event["kind"] == "group"))
         if move["run"] in broken.FAULTS
     }
 
 
 def _add(tables: patched.Rows, more: patched.Rows) -> None:
-    for table, some in more.items():
-        tables[table] += some
+    for table, added_rows in more.items():
+        tables[table] += added_rows
 
 
 def _add_incomplete_runs(trace: Path, tables: patched.Rows) -> dict[str, int]:
@@ -225,8 +225,12 @@ def test_audit_of_a_trace_with_gaps_reports_only_faults_that_gaps_cannot_explain
     assert rules.keys() | left_out == whole.keys()
     assert not rules.keys() & incomplete.UNDECIDED and left_out <= incomplete.UNDECIDED | incomplete.PARTLY
     for rule in rules.keys() - left_out:
-        some, all_ = [seq for seq, _ in rules[rule]], [seq * incomplete.SPARSE for seq, _ in whole[rule]]
-        assert some and set(some) <= set(all_) if rule in incomplete.PARTLY else some == all_
+        sparse_seqs, whole_seqs = [seq for seq, _ in rules[rule]], [seq * incomplete.SPARSE for seq, _ in whole[rule]]
+        assert (
+            sparse_seqs and set(sparse_seqs) <= set(whole_seqs)
+            if rule in incomplete.PARTLY
+            else sparse_seqs == whole_seqs
+        )
 
 
 def test_audit_says_how_many_faults_it_left_out_because_trace_entries_are_missing() -> None:
@@ -261,7 +265,7 @@ def test_every_audit_rule_has_an_injected_fault_that_breaks_the_rule() -> None:
 def test_audit_report_about_a_broken_rule_contains_sample_rows_and_the_query(spark: Any, out: Path) -> None:
     tables = {table: rows(out.parent / "other", table) for table in TABLES}
     seq = patched.answered_while_muted(tables)
-    audited = Tables(*(_frame(spark, table, some) for table, some in tables.items()))
+    audited = Tables(*(_frame(spark, table, table_rows) for table, table_rows in tables.items()))
     outcomes = audit(audited, [rule for rule in RULES if rule.number == "3"])
     assert [(outcome.broken, len(outcome.sample), outcome.worst) for outcome in outcomes] == [(1, 1, 1.0)] and status(
         outcomes
@@ -320,7 +324,7 @@ def test_audit_accepts_a_delayed_throttled_fetch_response_only_before_kafka_2_0(
         row.update(dict.fromkeys(unknown))
     late = next(row for row in tables["requests"] if row["api"] == "Fetch" and (row["throttle_ms"] or 0) > 0)
     late |= {"api_version": version, "ready_ns": late["ready_ns"] + 5_000_000_000, "records_bytes": 10}
-    audited = Tables(*(_frame(spark, table, some) for table, some in tables.items()))
+    audited = Tables(*(_frame(spark, table, table_rows) for table, table_rows in tables.items()))
     verdicts = {
         result.rule.number: result.verdict
         for result in audit(audited, [r for r in RULES if r.number in ("5", "13", "17")])

@@ -28,8 +28,8 @@ def test_trace_report_shows_only_the_header_of_a_frame_with_an_unknown_api_versi
         Outcome(rule, 2, 1, 1.0, [{"run": "r", "seq": exchange.seq}])
         for rule, exchange in zip(RULES, bench.exchanges, strict=False)
     ]
-    shown = exchanges(tmp_path / "t", outcomes)
-    [refused], [request, answer] = (shown[exchange.rule.number] for exchange in outcomes)
+    exchange_texts = exchanges(tmp_path / "t", outcomes)
+    [refused], [request, response] = (exchange_texts[exchange.rule.number] for exchange in outcomes)
     assert "request: Metadata v99, correlation id 7, client-id x\n" in refused
     assert "cannot be decoded from here on" in refused and "cannot be decoded from here on" in request
-    assert "errorCode = 35" in answer and "cannot be read" not in answer
+    assert "errorCode = 35" in response and "cannot be read" not in response

@@ -76,7 +76,7 @@ def tables(spark: Any) -> Tables:
         "group_offsets": [row for row in rows if "offset" in row],
         "partitions": [{"run": "r", "seq": 99, "api": "Produce", "error": 0, "topic": "t", "partition": 0, "next_offset": 12, "ready_ns": 8 * S}],
     }  # fmt: skip
-    return Tables(**{table: frame(spark, table, some) for table, some in table_rows.items()})
+    return Tables(**{table: frame(spark, table, rows_of_table) for table, rows_of_table in table_rows.items()})
 
 
 def only(answer: Answer, query: str, tables: Tables, *names: str) -> list[tuple[Any, ...]]:
@@ -152,7 +152,9 @@ def test_rebalance_analysis_prefers_recorded_causes_to_causes_inferred_from_requ
     for entry in entries:
         for table, row in rows.of(entry):
             table_rows[table].append(row)
-    tables = Tables(**{table: frame(spark, table, some) for table, some in table_rows.items() if some})
+    tables = Tables(
+        **{table: frame(spark, table, rows_of_table) for table, rows_of_table in table_rows.items() if rows_of_table}
+    )
     assert only(rebalances.ANSWER, "rebalances", tables, "to_epoch", "causes", "causes_from") == [
         (1, "member a joined", "coordinator"),
         (2, "member b joined", "coordinator"),

@@ -87,12 +87,15 @@ def checked(spark: Any, subject: str, tmp_path_factory: pytest.TempPathFactory) 
         produce(bootstrap)
         with ThreadPoolExecutor(GROUPS_AT_ONCE) as pool:
             working = [pool.submit(work, bootstrap, group, *clients) for group, clients in GROUPS[subject].items()]
-            for ended in working:
-                ended.result()
+            for future in working:
+                future.result()
     rows, _ = checked_rows(spark, folder)
     return Checked(
-        {number: Counter(row["group_id"] for row in some if row.get("group_id")) for number, some in rows.items()},
-        {number: [row for row in some if row["broken"]] for number, some in rows.items()},
+        {
+            number: Counter(row["group_id"] for row in rule_rows if row.get("group_id"))
+            for number, rule_rows in rows.items()
+        },
+        {number: [row for row in rule_rows if row["broken"]] for number, rule_rows in rows.items()},
     )
 
 

@@ -301,14 +301,14 @@ def clients_that_come_and_go(count: int) -> list[Entry]:
     from tests.support.wire import fetch
 
     bench = Bench()
-    stays = bench.cluster.connect()
-    session_id = stays.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
+    remaining = bench.cluster.connect()
+    session_id = remaining.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
     for _ in range(count):
         client = bench.cluster.connect()
         client.ask(ApiVersionsRequest("its name", "1.2"), 3)
         client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11)
         client.finish()
-    stays.ask(fetch(session=(session_id, 1)), 11)
+    remaining.ask(fetch(session=(session_id, 1)), 11)
     return bench.entries
 
 

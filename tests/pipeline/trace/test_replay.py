@@ -28,11 +28,11 @@ def produced(plan: list[Step], quota: float) -> list[Request]:
     limit(cluster, "p", producer_byte_rate=quota)
     clients = [cluster.connect(client_id="p") for _ in range(3)]
     free_ms = [cluster.now_ms] * 3
-    for which, later_ms, size in plan:
-        at_ms = max(free_ms[which] + later_ms, cluster.now_ms)
+    for client_index, later_ms, size in plan:
+        at_ms = max(free_ms[client_index] + later_ms, cluster.now_ms)
         cluster.advance(at_ms - cluster.now_ms)
-        answer = clients[which].ask(produce("t", batch(b"x" * size)), 9)
-        free_ms[which] = cluster.now_ms + answer.throttle_time_ms
+        response = clients[client_index].ask(produce("t", batch(b"x" * size)), 9)
+        free_ms[client_index] = cluster.now_ms + response.throttle_time_ms
     return [
         Request(entry.seq, entry.connection, entry.clock_ms, entry.request_bytes, entry.throttle_ms)
         for entry in entries
@@ -59,9 +59,9 @@ def test_replaying_recorded_produces_at_the_same_quota_gives_the_same_throttle_t
 def test_replay_at_a_new_quota_gives_the_throttle_times_of_a_broker_with_that_quota(plan: list[Step]) -> None:
     """The same client runs against a broker with the other quota: equal pauses give equal throttles at equal times."""
     recorded, other = produced(plan, 5000.0), produced(plan, 12_000.0)
-    begins, begun = recorded[0].at_ms, other[0].at_ms
-    assert [(at - begins, wait) for _, at, wait in waits(recorded, 12_000.0)] == [
-        (r.at_ms - begun, r.waited_ms) for r in other
+    recorded_start_ms, other_start_ms = recorded[0].at_ms, other[0].at_ms
+    assert [(at - recorded_start_ms, wait) for _, at, wait in waits(recorded, 12_000.0)] == [
+        (r.at_ms - other_start_ms, r.waited_ms) for r in other
     ]
 
 
@@ -79,10 +79,10 @@ def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
     offset, read = 0, []
     while offset < rounds:
         cluster.advance(40)
-        answer = reader.ask(fetch(("t", 0, offset), max_bytes=5000), 11)
-        read.append(sum(len(data.records or b"") for _, data in flat(answer)))
+        response = reader.ask(fetch(("t", 0, offset), max_bytes=5000), 11)
+        read.append(sum(len(data.records or b"") for _, data in flat(response)))
         offset += read[-1] > 0
-        cluster.advance(answer.throttle_time_ms)
+        cluster.advance(response.throttle_time_ms)
     throttle_values = {
         e.facts["of"]: e.facts["value"] for e in entries if isinstance(e, Event) and e.kind == "throttle"
     }

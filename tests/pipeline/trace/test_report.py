@@ -99,8 +99,8 @@ def test_trace_report_of_a_capture_prints_a_wireshark_filter_for_the_faulty_requ
 ) -> None:
     """The broker offers Metadata up to version 9, and the client requests version 12."""
     wire = Wire(largest=40)
-    request_packet, answer = named(2)
-    add_exchanges(wire.connect(), versions(1, (18, 0, 4), (3, 0, 9)), (request_packet, answer))
+    request_packet, response_packet = named(2)
+    add_exchanges(wire.connect(), versions(1, (18, 0, 4), (3, 0, 9)), (request_packet, response_packet))
     capture = wire.write(tmp_path / "some.pcap")
     build(capture, tmp_path / "out", without_spark)
 
@@ -283,9 +283,9 @@ def test_trace_report_command_exits_with_status_3_on_wrong_arguments(
     arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """argparse would exit with the status of a broken rule."""
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(arguments)
-    assert ended.value.code == UNREADABLE and complaint in capsys.readouterr().err
+    assert exit_info.value.code == UNREADABLE and complaint in capsys.readouterr().err
 
 
 def test_report_and_audit_commands_exit_with_status_4_on_a_spark_or_internal_error(

@@ -76,8 +76,16 @@ def blank(table: str, **fields: Any) -> dict[str, Any]:
 def fetched(**fields: Any) -> dict[str, Any]:
     """Return a Fetch request as a proxy records it."""
     times = {"received_ns": 1, "ready_ns": 2, "error": 0, "throttle_ms": 0, "records_bytes": 0, "replica_id": -1}
-    of = {"seq": 1, "conn": 1, "broker": 0, "api": "Fetch", "api_version": 12, "client_id": "c", "has_response": True}
-    return blank("requests") | times | of | fields
+    request_fields = {
+        "seq": 1,
+        "conn": 1,
+        "broker": 0,
+        "api": "Fetch",
+        "api_version": 12,
+        "client_id": "c",
+        "has_response": True,
+    }
+    return blank("requests") | times | request_fields | fields
 
 
 def recorded(cluster: VirtualCluster) -> list[Entry]:
@@ -222,8 +230,10 @@ def watermark_falls_in_the_later_log() -> patched.Rows:
 
 def idempotent_batch(sequence: int, records: int = 1, producer: int = 7, at_ms: int = EPOCH_MS) -> Any:
     """Return a batch of an idempotent producer."""
-    some = [NewRecord(b"x", None, at_ms)] * records
-    return produce("t", build_batch(some, producer_id=producer, producer_epoch=0, base_sequence=sequence), acks=-1)
+    new_records = [NewRecord(b"x", None, at_ms)] * records
+    return produce(
+        "t", build_batch(new_records, producer_id=producer, producer_epoch=0, base_sequence=sequence), acks=-1
+    )
 
 
 def fetches_of_successive_logs(*lives: tuple[int, ...]) -> patched.Rows:
@@ -342,13 +352,13 @@ def response_held_while_its_topic_is_recreated() -> patched.Rows:
     cluster = VirtualCluster(release_name="1.1")
     entries = recorded(cluster)
     cluster.topic("t")
-    writer, other, held = (cluster.connect(client_id=name) for name in ("w", "r", "held"))
+    writer, other, delayed = (cluster.connect(client_id=name) for name in ("w", "r", "held"))
     writer.ask(idempotent_batch(0), 3)
     writer.ask(idempotent_batch(1), 3)
     writer.ask(produce("t", batch_of_bytes(8000), acks=-1), 3)
     limit(cluster, client_id="held", consumer_byte_rate=1000.0)
     for offset in (2, 0):
-        held.send(fetch(("t", 0, offset), version=6), 6)
+        delayed.send(fetch(("t", 0, offset), version=6), 6)
         cluster.advance(1)
     cluster.state.controller.delete_topic("t")
     cluster.advance(10)
@@ -403,10 +413,18 @@ def reported_watermarks(*answers: tuple[int, int, int, int]) -> patched.Rows:
     """Return the rows of responses, given as connection, times of request and response, and reported high watermark."""
     tables: patched.Rows = {table: [] for table in TABLES}
     for seq, (conn, begun_ns, ready_ns, watermark) in enumerate(answers, 1):
-        of = {"seq": seq, "api": "Fetch", "broker": 0, "topic": "t", "partition": 0, "error": 0, "log_start": 0}
+        request_fields = {
+            "seq": seq,
+            "api": "Fetch",
+            "broker": 0,
+            "topic": "t",
+            "partition": 0,
+            "error": 0,
+            "log_start": 0,
+        }
         fields = {"conn": conn, "begun_ns": begun_ns, "ready_ns": ready_ns}
         tables["partitions"].append(
-            blank("partitions", **of, **fields, high_watermark=watermark, last_stable_offset=watermark)
+            blank("partitions", **request_fields, **fields, high_watermark=watermark, last_stable_offset=watermark)
         )
     return tables
 
@@ -570,10 +588,10 @@ def session_epoch_out_of_range() -> patched.Rows:
 @wrong("12")
 def fetch_from_an_impossible_offset() -> patched.Rows:
     tables: patched.Rows = {table: [] for table in TABLES}
-    answer = {"seq": 1, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": 1, "ready_ns": 2, "error": 0}
+    fetch_fields = {"seq": 1, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": 1, "ready_ns": 2, "error": 0}
     for offset in (-(2**63), 2**63 - 1):
         offsets = {"requested_offset": offset, "base_offset": 0, "next_offset": 5}
-        tables["partitions"].append(blank("partitions", **answer, **offsets))
+        tables["partitions"].append(blank("partitions", **fetch_fields, **offsets))
     return tables
 
 
@@ -629,11 +647,13 @@ def audited(spark: Any) -> Iterator[BrokenRules]:
     """Audit all cases at once, each in its own run."""
     tables: patched.Rows = {table: [] for table in TABLES}
     for scene in [*RIGHT, *WRONG]:
-        for table, some in scene().items():
-            tables[table] += [row | {"run": scene.__name__} for row in some]
+        for table, table_rows in scene().items():
+            tables[table] += [row | {"run": scene.__name__} for row in table_rows]
     frames = [
-        spark.createDataFrame([tuple(row[c.name] for c in TABLES[table]) for row in some], ddl(table)).coalesce(2).cache()
-        for table, some in tables.items()
+        spark.createDataFrame([tuple(row[c.name] for c in TABLES[table]) for row in table_rows], ddl(table))
+        .coalesce(2)
+        .cache()
+        for table, table_rows in tables.items()
     ]  # fmt: skip
     audited = Tables(*frames)
     broken: BrokenRules = {scene.__name__: {} for scene in [*RIGHT, *WRONG]}

@@ -377,8 +377,8 @@ def test_rows_of_a_down_converted_fetch_contain_the_offsets_of_the_messages(
             [NewRecord(b"v" * 50, b"k", 1_700_000_000_000) for _ in range(count)], compression=compression
         )
         client.ask(produce("t", data), 9)
-    answer = client.ask(fetch(("t", 0, 0), max_wait_ms=0), version)
-    assert answer.responses[0].partitions[0].records[16] < 2
+    response = client.ask(fetch(("t", 0, 0), max_wait_ms=0), version)
+    assert response.responses[0].partitions[0].records[16] < 2
     tables = rows_of(bench.entries)
     [fetch_row] = [row for row in tables["partitions"] if row["api"] == "Fetch"]
     assert (fetch_row["base_offset"], fetch_row["next_offset"], fetch_row["batches"]) == (0, 3, 0)

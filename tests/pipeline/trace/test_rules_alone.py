@@ -229,8 +229,8 @@ def test_two_audits_at_the_same_time_each_report_only_faults_of_their_own_tables
     sets = [played("before"), with_faults(played("after"))]
     frames = [[frame(spark, table, rows) for table, rows in table_rows.items()] for table_rows in sets]
     with fast_tables(spark, frames[0], 1), fast_tables(spark, frames[1], 1), ThreadPoolExecutor(2) as pool:
-        alone = [list(pool.map(partial(outcome, tables=Tables(*some)), rules)) for some in frames]
-        both = [Tables(*some) for some in frames]
+        alone = [list(pool.map(partial(outcome, tables=Tables(*table_frames)), rules)) for table_frames in frames]
+        both = [Tables(*table_frames) for table_frames in frames]
         turns = [(rule, tables) for rule in rules for tables in both]
         outcomes: list[Outcome] = list(pool.map(lambda turn: outcome(*turn), turns))
     assert [

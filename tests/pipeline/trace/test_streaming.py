@@ -73,12 +73,14 @@ def test_trace_tables_built_by_spark_and_python_in_turn_equal_those_of_one_batch
     trace, out, entries = tmp_path / "trace", tmp_path / "out", life()
     names = ("a", "c:/d e+f@g=ü'%#[h]*")
     ends = (3, 9, 14, len(entries))
-    for number, (begin, end) in enumerate(pairwise((0, *ends))):
+    for number, (range_start, range_end) in enumerate(pairwise((0, *ends))):
         for name, run in zip("xy", names, strict=True):
-            write(trace, entries[:end], run, name=name)
+            write(trace, entries[:range_end], run, name=name)
         counts, notices = job.build(trace, out, job.without_spark if number % 2 else partial(job.with_spark, spark))
-        new = sum(isinstance(entry, Exchange) for entry in entries[begin:end])
-        assert {run: some["requests"] for run, some in counts.items()} == dict.fromkeys(names, new) and notices == []
+        new = sum(isinstance(entry, Exchange) for entry in entries[range_start:range_end])
+        assert {run: table_counts["requests"] for run, table_counts in counts.items()} == dict.fromkeys(
+            names, new
+        ) and notices == []
     assert same_as_the_batch_job(trace, out, tmp_path / "fresh")
     for table in TABLES:
         row_counts = {row["run"]: row["count"] for row in job.read(spark, out, table).groupBy("run").count().collect()}

@@ -43,13 +43,13 @@ def init(at_s: float, name: str, producer: int, epoch: int, error: int = 0) -> t
 
 
 def adds(begun_s: float, name: str, producer: int, epoch: int = 0, **more: Any) -> tuple[str, Row]:
-    of = {"transactional_id": name, "producer_id": producer, "producer_epoch": epoch}
-    return step(begun_s, begun_s + 0.5, "AddPartitionsToTxn", **of, **more)
+    ids = {"transactional_id": name, "producer_id": producer, "producer_epoch": epoch}
+    return step(begun_s, begun_s + 0.5, "AddPartitionsToTxn", **ids, **more)
 
 
 def ends(begun_s: float, ready_s: float, name: str, producer: int, commit: bool, **more: Any) -> tuple[str, Row]:
-    of = {"transactional_id": name, "producer_id": producer, "producer_epoch": 0, "committed": commit}
-    return step(begun_s, ready_s, "EndTxn", **of | more)
+    end_fields = {"transactional_id": name, "producer_id": producer, "producer_epoch": 0, "committed": commit}
+    return step(begun_s, ready_s, "EndTxn", **end_fields | more)
 
 
 def writes(
@@ -110,7 +110,7 @@ def tables(spark: Any) -> Tables:
         table_rows[table].append({"run": "r", "seq": seq, **row})
         times = {"received_ns": row["begun_ns"], "ready_ns": row["ready_ns"]}
         table_rows["requests"].append({"run": "r", "seq": seq, "api": row["api"], "client_id": "client", **times})
-    return Tables(**{table: frame(spark, table, some) for table, some in table_rows.items()})
+    return Tables(**{table: frame(spark, table, rows) for table, rows in table_rows.items()})
 
 
 def only(query: str, tables: Tables, *names: str) -> list[tuple[Any, ...]]:
@@ -186,7 +186,9 @@ def test_transaction_analysis_prefers_recorded_abort_causes_to_inferred_causes(s
     for entry in entries:
         for table, row in rows.of(entry):
             table_rows[table].append(row)
-    tables = Tables(**{table: frame(spark, table, some) for table, some in table_rows.items() if some})
+    tables = Tables(
+        **{table: frame(spark, table, rows_of_table) for table, rows_of_table in table_rows.items() if rows_of_table}
+    )
     outcomes = {row[0]: row[1:] for row in only("transactions", tables, "transactional_id", "outcome", "held_records")}
     assert outcomes == {first.id: ("aborted: its timeout passed", 1), second.id: ("committed", 1)}
     assert all(row["completion_ms"] >= 0 for row in answer_rows(transactions.ANSWER, "transactions", tables))

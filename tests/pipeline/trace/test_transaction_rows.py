@@ -178,5 +178,5 @@ def test_top_level_error_of_add_partitions_to_txn_is_in_the_row_of_each_partitio
 
 
 def test_documentation_of_the_transactions_table_lists_every_api_recorded_in_it() -> None:
-    [about] = [column.about for column in TABLES["transactions"] if column.name == "api"]
-    assert len(about.replace(" or ", ", ").split(", ")) == len(TRANSACTION_ROWS)
+    [description] = [column.about for column in TABLES["transactions"] if column.name == "api"]
+    assert len(description.replace(" or ", ", ").split(", ")) == len(TRANSACTION_ROWS)

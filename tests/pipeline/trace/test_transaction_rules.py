@@ -183,10 +183,14 @@ def rows_of(run: str, steps: list[Row]) -> Iterator[tuple[str, Row]]:
             yield "partitions", row | place | end | fields
             for offset, producer, epoch, last in batches:
                 is_marker = last is None or isinstance(last, bool)
-                about = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": -1 if is_marker else last}
+                producer_columns = {
+                    "producer_id": producer,
+                    "producer_epoch": epoch,
+                    "base_sequence": -1 if is_marker else last,
+                }
                 kind = {"transactional": True, "control": is_marker, "committed": last if is_marker else None, "crc": 1}
-                where = {"base_offset": offset, "last_offset": offset, "count": 1, "acks": -1}
-                yield "batches", row | place | {"api": step["api"]} | about | kind | where
+                batch_columns = {"base_offset": offset, "last_offset": offset, "count": 1, "acks": -1}
+                yield "batches", row | place | {"api": step["api"]} | producer_columns | kind | batch_columns
         elif step["api"] != "DeleteTopics":
             yield "transactions", row | fields
 

@@ -72,10 +72,10 @@ def checked(spark: Any, subject: str, tmp_path_factory: pytest.TempPathFactory) 
     rows, clients = checked_rows(spark, folder)
     return Checked(
         {
-            number: Counter(clients.get(row["seq"]) for row in some if row["broken"] is not None)
-            for number, some in rows.items()
+            number: Counter(clients.get(row["seq"]) for row in rule_rows if row["broken"] is not None)
+            for number, rule_rows in rows.items()
         },
-        {number: [row for row in some if row["broken"]] for number, some in rows.items()},
+        {number: [row for row in rule_rows if row["broken"]] for number, rule_rows in rows.items()},
     )
 
 
