@@ -18,16 +18,16 @@ def main() -> int:
         "--from", dest="first", type=int, default=0, metavar="SEED", help="first seed of a range of runs (default: 0)"
     )
     parser.add_argument("--count", type=int, default=0, metavar="N", help="number of seeds in the range (default: 0)")
-    given = parser.parse_args()
-    operations = held = 0
-    for seed in [*given.seeds, *range(given.first, given.first + given.count)]:
+    options = parser.parse_args()
+    operations = passed_runs = 0
+    for seed in [*options.seeds, *range(options.first, options.first + options.count)]:
         try:
             operations += simulate(seed).operations
         except Broken as broken:
             sys.stdout.write(f"{broken}\n")
             return 1
-        held += 1
-    sys.stdout.write(f"{held} seeds held, {operations} operations\n")
+        passed_runs += 1
+    sys.stdout.write(f"{passed_runs} seeds held, {operations} operations\n")
     return 0
 
 

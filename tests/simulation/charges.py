@@ -70,17 +70,17 @@ class Charges:
         closed_ms = {connection_id: line.closed_ms for connection_id, line in self.lines.items()}
         world.quotas.check_journal(world.cluster.state.journal.throttles(), closed_ms, world.now_ms)
         for broker_id in world.running():
-            shown = world.cluster.state.nodes[broker_id].quotas.metrics(world.now_ms)
-            world.quotas.check_metrics(world.quotas.brokers[broker_id], shown, world.now_ms)
+            metrics = world.cluster.state.nodes[broker_id].quotas.metrics(world.now_ms)
+            world.quotas.check_metrics(world.quotas.brokers[broker_id], metrics, world.now_ms)
 
     def check_whole(self) -> None:
         """At the end of a process, also check X-5 for acks=0 and for versions without a throttle time."""
         self.check()
         free_ms: dict[int, int] = {}
-        for seen in self._world.cluster.state.journal.requests():
-            until_ms = free_ms.get(seen.connection_id, 0)
-            assert seen.at_ms >= until_ms, f"X-5: {seen} while throttled until {until_ms}"
-            free_ms[seen.connection_id] = seen.at_ms + seen.throttle_time_ms
+        for request in self._world.cluster.state.journal.requests():
+            until_ms = free_ms.get(request.connection_id, 0)
+            assert request.at_ms >= until_ms, f"X-5: {request} while throttled until {until_ms}"
+            free_ms[request.connection_id] = request.at_ms + request.throttle_time_ms
 
     def _begins(self, node: Any, peer: Any, frame: memoryview, now_ms: int) -> None:
         self._safely(lambda: self._begun(self.lines[peer.connection_id], frame))
@@ -109,11 +109,11 @@ class Charges:
         requested, line.request_in_flight = line.request_in_flight, None
         assert requested is not None, f"{line.name}: answered twice"
         message = None if isinstance(outcome, NoReply) else outcome.message
-        who = line.broker_id, line.connection.connection_id, correlation_id
+        request_id = line.broker_id, line.connection.connection_id, correlation_id
         counts = api.name == "Fetch" and world.quotas.brokers[line.broker_id].ever[FETCH]
         fetch_bytes = _body_bytes(api, message) + LENGTH_BYTES if counts else 0
         throttle_ms = world.quotas.charge_response(
-            who, line.client_id or "", requested, message, fetch_bytes, world.now_ms
+            request_id, line.client_id or "", requested, message, fetch_bytes, world.now_ms
         )
         line.throttled(throttle_ms, is_reported=api.version >= FIRST_WITH_THROTTLE_TIME[api.name])
 

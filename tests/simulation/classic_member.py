@@ -103,9 +103,9 @@ class ClassicMember(Member):
         self.owned = {(topics[name].topic_id, index) for name, index in _decoded(answer.assignment)}
 
     def heartbeat(self) -> None:
-        kept = sorted(self.owned & self.positions.keys())
-        if not self.calm and kept and self.epoch > 1 and self.world.chance.random() < 0.05:
-            self.commit(kept, self.epoch - 1)
+        committable = sorted(self.owned & self.positions.keys())
+        if not self.calm and committable and self.epoch > 1 and self.world.chance.random() < 0.05:
+            self.commit(committable, self.epoch - 1)
             return
         request = HeartbeatRequest(
             self.group.name, self.epoch, self.member_id, self.instance_id if self.version >= 5 else None

@@ -34,8 +34,8 @@ class CommittedConsumer(Consumer):
         self._dropped.clear()
         for entry in visible_batches(data):
             header, is_visible = entry.batch.header, entry.is_visible
-            where = f"{self.name}: {history.name} at {header.base_offset}"
-            assert header.next_offset <= data.last_stable_offset, f"{where}: above {data.last_stable_offset}"
+            location = f"{self.name}: {history.name} at {header.base_offset}"
+            assert header.next_offset <= data.last_stable_offset, f"{location}: above {data.last_stable_offset}"
             if header.is_control or not header.is_transactional:
                 continue
             if not is_visible:
@@ -43,11 +43,11 @@ class CommittedConsumer(Consumer):
             if logged.misses_marker:
                 continue
             committed = logged.decisions.get(header.base_offset)
-            assert committed is not None, f"{where}: the transaction is undecided"
-            assert is_visible == committed, f"{where}: visible {is_visible}, but committed {committed}"
+            assert committed is not None, f"{location}: the transaction is undecided"
+            assert is_visible == committed, f"{location}: visible {is_visible}, but committed {committed}"
             for record in records(entry.batch.view):
                 transaction = transactions.owner(record, is_offset=False)
-                assert not is_visible or transaction.can_be_visible, f"{where}: {transaction.name} is visible"
+                assert not is_visible or transaction.can_be_visible, f"{location}: {transaction.name} is visible"
         return super()._read(at, offset, data)
 
     def read_keys(self, history: History, base_offset: int, batch: memoryview) -> None:

@@ -47,9 +47,9 @@ class Committer(Client):
 
     def _commit(self, line: Line, at: TopicPartition, topic_id: bytes) -> None:
         offset = self.world.chance.randrange(1000)
-        kept = self.kept.setdefault((topic_id, at[1]), {NOTHING})
-        is_new = offset not in kept
-        kept.add(offset)
+        possible_offsets = self.kept.setdefault((topic_id, at[1]), {NOTHING})
+        is_new = offset not in possible_offsets
+        possible_offsets.add(offset)
         refused = self.world.refuses
 
         def on_response(answer: Any) -> None:
@@ -57,16 +57,16 @@ class Committer(Client):
             if error == 0:
                 # The disk may have failed after the write, while the response waited for the replicas.
                 assert not (refused and self.world.refuses), "acknowledged an offset that the disk refused"
-                self.before[topic_id, at[1]] = {*kept} - {offset}
-                kept.clear()
-                kept.add(offset)
+                self.before[topic_id, at[1]] = {*possible_offsets} - {offset}
+                possible_offsets.clear()
+                possible_offsets.add(offset)
                 return
             # Kafka returns NOT_COORDINATOR also if the log cannot be written. A commit that was not replicated in time, or whose
             # coordinator moved meanwhile, may count or not.
             maybe = {E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.REQUEST_TIMED_OUT}
             assert error in {*maybe, E.UNKNOWN_TOPIC_OR_PARTITION}, f"error {error} for a commit"
             if is_new and error not in maybe:
-                kept.discard(offset)
+                possible_offsets.discard(offset)
 
         partition = OffsetCommitRequestPartition(at[1], committed_offset=offset)
         request = OffsetCommitRequest(self.name, topics=[OffsetCommitRequestTopic(at[0], partitions=[partition])])
@@ -82,11 +82,11 @@ class Committer(Client):
                 assert answer.error_code in (0, E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE), answer.error_code
                 return
             committed_offset = answer.topics[0].partitions[0].committed_offset
-            kept = self.kept.get((topic_id, at[1]), {NOTHING})
+            possible_offsets = self.kept.get((topic_id, at[1]), {NOTHING})
             if reads_high_watermark:
-                kept = kept | self.before.get((topic_id, at[1]), set())
-            assert committed_offset in kept, (
-                f"{at[0]}-{at[1]}: the response has {committed_offset}, {sorted(kept)} was committed"
+                possible_offsets = possible_offsets | self.before.get((topic_id, at[1]), set())
+            assert committed_offset in possible_offsets, (
+                f"{at[0]}-{at[1]}: the response has {committed_offset}, {sorted(possible_offsets)} was committed"
             )
 
         line.request(OffsetFetchRequest(self.name, [OffsetFetchRequestTopic(at[0], [at[1]])]), 5, on_response)

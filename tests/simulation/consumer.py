@@ -211,10 +211,10 @@ class Consumer(Client):
             assert session_id == 0, "S-5"
             return
         assert session_id == session.session_id, f"session {session.session_id} became {session_id}"
-        held = self.world.cluster.state.nodes[line.broker_id].sessions.get(session_id)
+        broker_session = self.world.cluster.state.nodes[line.broker_id].sessions.get(session_id)
         # While the fetch was parked, another client may have evicted its session. As in Kafka, this fetch completes, and the next gets the error.
-        assert held is not None or self._may_be_evicted, f"the session of {self.name} is gone"
-        assert held is None or len(held.partitions) == len(session.offsets), (
+        assert broker_session is not None or self._may_be_evicted, f"the session of {self.name} is gone"
+        assert broker_session is None or len(broker_session.partitions) == len(session.offsets), (
             f"the session of {self.name} lost partitions"
         )
         if throttled:
@@ -304,10 +304,10 @@ class Consumer(Client):
 
     def read_keys(self, history: History, base_offset: int, batch: memoryview) -> None:
         """Note and check the records of a batch of a compacted partition."""
-        seen = self.seen.setdefault(history.name, {})
+        offsets_by_key = self.seen.setdefault(history.name, {})
         for record in records_of(batch):
             history.keys.check_record(record)
-            offsets = seen.setdefault(record.key, [-1])
+            offsets = offsets_by_key.setdefault(record.key, [-1])
             assert record.offset > offsets[-1], f"{history.name}: {record.offset} is repeated"
             offsets.append(record.offset)
 

@@ -57,9 +57,9 @@ class ConsumerMember(Member):
             for place in self.to_revoke:
                 self.positions.pop(place, None)
             self.to_revoke.clear()
-        kept = sorted(self.owned & self.positions.keys())
-        if not self.calm and kept and 0 < self._epoch_before < self.epoch and chance.random() < 0.1:
-            self.commit(kept, self._epoch_before)
+        committable = sorted(self.owned & self.positions.keys())
+        if not self.calm and committable and 0 < self._epoch_before < self.epoch and chance.random() < 0.1:
+            self.commit(committable, self._epoch_before)
             return
         if not self.calm and chance.random() < 0.05:
             self.names, self._repeats_all = self._some_names(), True

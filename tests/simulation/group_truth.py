@@ -192,11 +192,11 @@ class GroupTruth:
         assert group.assignment_epoch <= group.epoch, f"{self.name}: assigned {group.assignment_epoch} of {group.epoch}"
         instances = [member.instance_id for member in group.members.values() if member.instance_id is not None]
         assert len(instances) == len(set(instances)), f"{self.name}: two members have one instance id: {instances}"
-        back = self.left & group.members.keys()
-        assert not back, f"{self.name}: members that left are back: {sorted(back)}"
+        returned = self.left & group.members.keys()
+        assert not returned, f"{self.name}: members that left are back: {sorted(returned)}"
         for member in self.members:
-            known = group.members.get(member.member_id)
-            epoch = member.epoch if known is None else known.current.epoch
+            group_member = group.members.get(member.member_id)
+            epoch = member.epoch if group_member is None else group_member.current.epoch
             assert epoch >= member.epoch or epoch == AWAY, (
                 f"{self.name}: the epoch of {member.name} went back from {member.epoch} to {epoch}"
             )

@@ -177,8 +177,11 @@ def _torn_tail_kept(original: Original) -> Original:
             if segment is None or segment.end - damage.position < HEADER_BYTES:
                 raise
             header = read_header(segment.read(damage.position - segment.base, HEADER_BYTES), 0)
-            left = segment.end - damage.position
-            yield damage.position, header._replace(batch_length=min(header.batch_length, left - PREFIX_BYTES))
+            remaining_bytes = segment.end - damage.position
+            yield (
+                damage.position,
+                header._replace(batch_length=min(header.batch_length, remaining_bytes - PREFIX_BYTES)),
+            )
 
     return batches
 
@@ -247,9 +250,9 @@ def _expires_too_early(original: Original) -> Original:
 
 def _known_clients_keep_their_bound(original: Original) -> Original:
     def quota_changed(self: ClientSensors[Any], *changed: Any) -> None:
-        known = dict(self._clients)
+        clients_before = dict(self._clients)
         original(self, *changed)
-        self._clients.update(known)
+        self._clients.update(clients_before)
 
     return quota_changed
 
@@ -423,7 +426,7 @@ def main() -> int:
     parser.add_argument(
         "--write", action="store_true", help=f"write the first seed that finds each bug to {_FIRST_SEEDS.name}"
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     missed = 0
     seeds: dict[str, int] = {}
     for name, bug in BUGS.items():
@@ -434,7 +437,7 @@ def main() -> int:
         outcome_text = "not caught" if caught is None else f"{caught.way}, seed {caught.after}: {caught.failure[:150]}"
         sys.stdout.write(f"{name}: {outcome_text}\n")
         sys.stdout.flush()
-    if given.write:
+    if options.write:
         _FIRST_SEEDS.write_text(json.dumps(seeds, indent=1, sort_keys=True) + "\n")
     return 1 if missed else 0
 

@@ -69,13 +69,13 @@ class Keys:
         have yet, and it keeps a key whose tombstone the leader has removed.
         """
         everything = read(log, log.log_end_offset)
-        there = [record for record in everything if record.offset < end_offset]
-        record_offsets = [record.offset for record in there]
+        records_below_end = [record for record in everything if record.offset < end_offset]
+        record_offsets = [record.offset for record in records_below_end]
         assert all(before < after for before, after in pairwise(record_offsets)), (
             f"{self._name}: out of order: {record_offsets}"
         )
         cleaned: set[Key] = set()
-        for record in there:
+        for record in records_below_end:
             self.check_record(record)
             assert record.key not in cleaned or record.offset >= log.first_dirty_offset, (
                 f"{self._name}: {record.key!r} is repeated at {record.offset}, below {log.first_dirty_offset}"
@@ -84,15 +84,15 @@ class Keys:
                 f"{self._name}: {record} of an aborted transaction is left below {log.first_dirty_offset}"
             )
             cleaned.add(record.key)
-        held = set(record_offsets)
+        present_offsets = set(record_offsets)
         undecided = {offset for keys in self._open.values() for _, offset in keys}
         unknown = (record for record in everything if record.offset >= end_offset or record.offset in undecided)
         replaced = {record.key for record in unknown if record.offset < log.first_dirty_offset}
         for key, offsets in self._offsets.items():
             last = offsets[-1]
-            assert last >= end_offset or last in held or key in replaced or self._may_be_gone(last, now_ms), (
-                f"{self._name}: the last value of {key!r}, at {last}, is missing"
-            )
+            assert (
+                last >= end_offset or last in present_offsets or key in replaced or self._may_be_gone(last, now_ms)
+            ), f"{self._name}: the last value of {key!r}, at {last}, is missing"
 
     def check_record(self, record: Record) -> None:
         """Check that a record is the committed one of its offset. Records cleaned before they were learned are unknown."""
@@ -105,9 +105,9 @@ class Keys:
     def check_read(self, seen: Mapping[Key, Sequence[int]]) -> None:
         """Check a consumer that has read to the end. seen: key to the offsets at which the consumer read it, ascending."""
         for key, offsets in self._offsets.items():
-            gone = self._records_by_offset[offsets[-1]].value is None
+            is_tombstone = self._records_by_offset[offsets[-1]].value is None
             last = max((offset for offset in seen.get(key, ()) if offset not in self._aborted), default=None)
-            assert gone or last == offsets[-1], (
+            assert is_tombstone or last == offsets[-1], (
                 f"{self._name}: {key!r} was read at {last}, its last value is at {offsets[-1]}"
             )
 

@@ -86,9 +86,9 @@ class Known:
             return before == after
         if compacts:
             return before.end <= after.end
-        there = [batch for batch in before.batches if batch.next_offset > after.start]
-        more = len(after.batches) - len(there)
-        return before.start <= after.start and after.batches[: len(there)] == there and more in (0, 1)
+        remaining = [batch for batch in before.batches if batch.next_offset > after.start]
+        more = len(after.batches) - len(remaining)
+        return before.start <= after.start and after.batches[: len(remaining)] == remaining and more in (0, 1)
 
 
 def _without_own(after: Log, before: Log, now_ms: int) -> Log:
@@ -105,8 +105,8 @@ def _leaders(cluster: Cluster, topic: Topic, index: int, in_a_step: bool) -> lis
 
     A stopped broker may still have a topic of that name that has been deleted since.
     """
-    held = [node.replicas.partitions.get((topic.name, index)) for node in cluster.nodes]
-    led = [p for p in held if p is not None and p.is_leader and p.topic_id == topic.topic_id]
+    partitions = [node.replicas.partitions.get((topic.name, index)) for node in cluster.nodes]
+    led = [p for p in partitions if p is not None and p.is_leader and p.topic_id == topic.topic_id]
     led.sort(key=lambda partition: partition.leader_epoch, reverse=True)
     return led if in_a_step else led[:1]
 

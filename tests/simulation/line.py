@@ -127,11 +127,11 @@ class Line(MemoryClient):
 
     def took(self, data: bytes) -> None:
         super().took(data)
-        answer = self.answers.pop()
-        self.world.say(f"{self.name} answered", answer.message)
-        self._check_order(answer)
+        response = self.answers.pop()
+        self.world.say(f"{self.name} answered", response.message)
+        self._check_order(response)
         _, on_response = self.expected.popleft()
-        on_response(answer.message)
+        on_response(response.message)
 
     def _check_order(self, answer: Answered) -> None:
         assert self.expected, "a response without a request"

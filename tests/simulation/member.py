@@ -57,11 +57,11 @@ class Member(Process):
             self.pause()
             return
         was_paused, self._was_paused = self._was_paused, False
-        kept = sorted(self.owned & self.positions.keys())
+        committable = sorted(self.owned & self.positions.keys())
         if not self.is_member:
             self.join()
-        elif was_paused and kept:
-            self.commit(kept)  # the process does not know yet that it may have lost its partitions
+        elif was_paused and committable:
+            self.commit(committable)  # the process does not know yet that it may have lost its partitions
         elif chance.random() < 0.35 and self.owned:
             self._commit_or_fetch()
         else:

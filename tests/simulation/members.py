@@ -79,12 +79,12 @@ class Members:
             if chance.random() < 0.4:
                 self._start(slot)
             return
-        member, lot = slot.members[-1], chance.random()
-        if lot < 0.01:
+        member, draw = slot.members[-1], chance.random()
+        if draw < 0.01:
             member.crash()
-        elif lot < 0.025 and not member.is_busy and not member.is_gone:
+        elif draw < 0.025 and not member.is_busy and not member.is_gone:
             member.leave()
-        elif lot < 0.05 and slot.instance_id is not None and len(slot.members) == 1:
+        elif draw < 0.05 and slot.instance_id is not None and len(slot.members) == 1:
             member.pause()
             self._start(slot)  # in place of a process that is not dead
 

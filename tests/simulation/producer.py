@@ -73,15 +73,15 @@ class Producer(Client):
         """Return a batch of one to four new records with repeated keys, and with tombstones for a compacted topic."""
         chance = self.world.chance
         dies = 0.2 if "compact" in self.world.topics[topic].configs.get("cleanup.policy", "") else 0.0
-        made: list[NewRecord] = []
+        records: list[NewRecord] = []
         for _ in range(chance.choice([1, 1, 2, 4])):
             self._count += 1
             value = f"{self.name}:{self._count}:".encode() + b"x" * chance.choice([0, 10, 150])
             is_last = dies > 0 and chance.random() < dies
-            made.append(NewRecord(None if is_last else value, b"k%d" % chance.randrange(5), self.world.now_ms))
+            records.append(NewRecord(None if is_last else value, b"k%d" % chance.randrange(5), self.world.now_ms))
         codec = chance.choice([Compression.NONE, Compression.NONE, Compression.GZIP, Compression.LZ4])
-        known = {} if base_sequence < 0 else {"producer_id": self.producer_id, "producer_epoch": 0}
-        return build_batch(made, compression=codec, base_sequence=base_sequence, **known)
+        producer_fields = {} if base_sequence < 0 else {"producer_id": self.producer_id, "producer_epoch": 0}
+        return build_batch(records, compression=codec, base_sequence=base_sequence, **producer_fields)
 
     def _on_response(self, line: Line, at: TopicPartition, acks: int, data: bytes, spoilt: bool, answer: Any) -> None:
         partition_response = produced(answer)

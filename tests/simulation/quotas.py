@@ -236,14 +236,14 @@ class Quotas:
     def check_journal(self, throttles: Sequence[Any], closed_ms: dict[int, int | None], now_ms: int) -> None:
         """Check that every throttle is in the journal with its reason, and that its mute ended exactly on time or with the connection (T-6, T-8)."""
         assert len(throttles) == len(self.decisions), f"{len(throttles)} throttles, not {len(self.decisions)}"
-        for seen, decision in zip(throttles, self.decisions, strict=True):
-            reason = seen.reason
-            shown = Decision(
-                seen.at_ms,
-                seen.broker_id,
-                seen.connection_id,
-                seen.correlation_id,
-                seen.throttle_time_ms,
+        for throttle, decision in zip(throttles, self.decisions, strict=True):
+            reason = throttle.reason
+            journal_decision = Decision(
+                throttle.at_ms,
+                throttle.broker_id,
+                throttle.connection_id,
+                throttle.correlation_id,
+                throttle.throttle_time_ms,
                 reason.quota,
                 (reason.user, reason.client_id),
                 _entity(reason.entity),
@@ -252,13 +252,13 @@ class Quotas:
                 reason.rate,
                 reason.window_ms,
             )
-            assert shown == decision, f"X-6: the journal has {shown}, not {decision}"
+            assert journal_decision == decision, f"X-6: the journal has {journal_decision}, not {decision}"
             assert reason.throttle_ms == decision.throttle_ms
             until_ms = decision.at_ms + decision.throttle_ms
             end_ms = closed_ms.get(decision.connection_id)
             if end_ms is None or end_ms > until_ms:
                 end_ms = until_ms if now_ms >= until_ms else None
-            assert seen.ended_ms == end_ms, f"T-8: {decision} ended at {seen.ended_ms}, not {end_ms}"
+            assert throttle.ended_ms == end_ms, f"T-8: {decision} ended at {throttle.ended_ms}, not {end_ms}"
 
     def check_metrics(self, used: Used, shown: Iterable[Any], now_ms: int) -> None:
         """Check the metrics of all clients seen in the last hour: rate, limit and last throttle (Q-17, Q-10)."""
@@ -298,20 +298,20 @@ class _Charge:
         used, now_ms = self._used, self._now_ms
         if not used.ever[key]:
             return
-        known = self._quotas.identity(key, used, self._client_id)
-        used.touch(key, known.tags, now_ms)
-        rate = used.rates.setdefault((key, known.tags), SlowRate())
+        client_identity = self._quotas.identity(key, used, self._client_id)
+        used.touch(key, client_identity.tags, now_ms)
+        rate = used.rates.setdefault((key, client_identity.tags), SlowRate())
         rate.record(value, now_ms)
-        bound = float("inf") if known.bound is None else known.bound
+        bound = float("inf") if client_identity.bound is None else client_identity.bound
         throttle_ms = min(rate.throttle_ms(now_ms, bound), CAP_MS[key])
         if throttle_ms:
-            self._decide(key, known, throttle_ms, value, *rate.measure(now_ms))
+            self._decide(key, client_identity, throttle_ms, value, *rate.measure(now_ms))
 
     def take_back(self, key: str, value: float) -> None:
         """Take back a fetch's bytes (Q-13)."""
         if self._used.ever[key]:
-            known = self._quotas.identity(key, self._used, self._client_id)
-            self._used.rates[key, known.tags].record(-value, self._now_ms)
+            client_identity = self._quotas.identity(key, self._used, self._client_id)
+            self._used.rates[key, client_identity.tags].record(-value, self._now_ms)
 
     def mutate(self, partitions: int, strict: bool, result: Any) -> None:
         """Charge the mutations of one topic and compare whether the broker rejects it."""
@@ -320,15 +320,15 @@ class _Charge:
         if not used.ever[MUTATION]:
             assert not is_refused, f"Q-18: {result}"
             return
-        known = self._quotas.identity(MUTATION, used, self._client_id)
-        used.touch(MUTATION, known.tags, self._now_ms)
-        bucket = used.buckets.setdefault(known.tags, SlowBucket())
-        bound = JAVA_LONG_MAX if known.bound is None else known.bound
+        client_identity = self._quotas.identity(MUTATION, used, self._client_id)
+        used.touch(MUTATION, client_identity.tags, self._now_ms)
+        bucket = used.buckets.setdefault(client_identity.tags, SlowBucket())
+        bound = JAVA_LONG_MAX if client_identity.bound is None else client_identity.bound
         throttle_ms = bucket.take(partitions, self._now_ms, bound, strict)
         self._mutated += partitions
         assert is_refused == (strict and throttle_ms is not None), f"Q-18: {bucket.tokens} tokens, {result}"
         if throttle_ms:
-            self._decide(MUTATION, known, throttle_ms, self._mutated, bucket.tokens, ALL_WINDOWS_MS)
+            self._decide(MUTATION, client_identity, throttle_ms, self._mutated, bucket.tokens, ALL_WINDOWS_MS)
 
     def _decide(self, key: str, known: Identity, throttle_ms: int, value: float, rate: float, window_ms: int) -> None:
         assert known.entity is not None and known.bound is not None

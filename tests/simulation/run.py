@@ -129,7 +129,7 @@ class Simulation:
         try:
             self.world.chance.choice(self.clients).act()
         finally:
-            self.operations += any(self._is_request(what) for _, _, what in self.world.messages[start:])
+            self.operations += any(self._is_request(message) for _, _, message in self.world.messages[start:])
 
     @staticmethod
     def _is_request(what: object) -> bool:
@@ -234,8 +234,10 @@ def simulate(seed: int, operations: int = OPERATIONS) -> Outcome:
 
 def conversation(world: World) -> str:
     """Return the end of the conversation, one line per message: virtual time since the first, sender, decoded message."""
-    begun_ms = world.messages[0][0] if world.messages else 0
-    return "\n".join(f"{at_ms - begun_ms:>8} {who}: {in_words(what)}" for at_ms, who, what in world.messages[-SHOWN:])
+    first_ms = world.messages[0][0] if world.messages else 0
+    return "\n".join(
+        f"{at_ms - first_ms:>8} {sender}: {in_words(message)}" for at_ms, sender, message in world.messages[-SHOWN:]
+    )
 
 
 def in_words(what: object) -> str:
@@ -246,16 +248,19 @@ def in_words(what: object) -> str:
     read = []
     for topic in what.responses:
         for data in topic.partitions:
-            held = bytes(data.records or b"")
+            record_bytes = bytes(data.records or b"")
             differences = ", ".join(
-                f"{b.header.base_offset}-{b.header.last_offset}" for b in batches(held[: complete_bytes(held)])
+                f"{b.header.base_offset}-{b.header.last_offset}"
+                for b in batches(record_bytes[: complete_bytes(record_bytes)])
             )
-            read += [f"{topic.topic or topic.topic_id.hex()}-{data.partition_index}: {differences}"] if held else []
+            read += (
+                [f"{topic.topic or topic.topic_id.hex()}-{data.partition_index}: {differences}"] if record_bytes else []
+            )
     return f"{text} {read}"
 
 
 def digest(world: World) -> str:
     hash_of_run = hashlib.sha256()
-    for at_ms, who, what in world.messages:
-        hash_of_run.update(f"{at_ms} {who} {in_words(what)}\n".encode())
+    for at_ms, sender, message in world.messages:
+        hash_of_run.update(f"{at_ms} {sender} {in_words(message)}\n".encode())
     return hash_of_run.hexdigest()

@@ -40,11 +40,11 @@ def test_about_half_of_the_kafka_3_9_simulations_use_the_old_group_coordinator()
 @pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6", "X-7", "X-8", "X-9", "X-10")
 @pytest.mark.timeout(600)
 def test_simulation_of_many_random_seeds_violates_no_invariant_after_any_step() -> None:
-    begun = time.process_time()
+    start_s = time.process_time()
     limited_ms = 0
     throttles: Counter[str] = Counter()
     for seed in count():
-        if seed >= FEWEST and time.process_time() - begun > CPU_SECONDS:
+        if seed >= FEWEST and time.process_time() - start_s > CPU_SECONDS:
             break
         outcome = simulate(seed)
         assert outcome.operations >= OPERATIONS

@@ -27,8 +27,8 @@ class TransactionQueries:
 
     @property
     def is_complete(self) -> bool:
-        known = self._process.known
-        return self._described in COMPLETE and {self._fetched} == known.stable_offsets()
+        transactional_id = self._process.known
+        return self._described in COMPLETE and {self._fetched} == transactional_id.stable_offsets()
 
     def act(self) -> None:
         """Send one request."""
@@ -92,9 +92,9 @@ class TransactionQueries:
 
     def _fetch(self) -> None:
         """Fetch the committed offset, which waits for open transactions."""
-        process, known = self._process, self._process.known
-        name, index = known.place
-        before = known.stable_offsets()
+        process, transactional_id = self._process, self._process.known
+        name, index = transactional_id.place
+        before = transactional_id.stable_offsets()
 
         def on_response(answer: Any) -> None:
             [group] = answer.groups
@@ -108,7 +108,7 @@ class TransactionQueries:
             if partition.error_code == E.UNSTABLE_OFFSET_COMMIT:
                 return
             assert partition.error_code == 0, f"{process.name}: error {partition.error_code}"
-            allowed = before | known.stable_offsets()
+            allowed = before | transactional_id.stable_offsets()
             assert partition.committed_offset in allowed, (
                 f"{process.name}: the committed offset is {partition.committed_offset}, not one of {sorted(allowed)}"
             )
@@ -116,6 +116,6 @@ class TransactionQueries:
 
         listed = [OffsetFetchRequestTopics(name, partition_indexes=[index])]
         request = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(known.group_id, None, -1, listed)], require_stable=True
+            groups=[OffsetFetchRequestGroup(transactional_id.group_id, None, -1, listed)], require_stable=True
         )
-        process.send(known.group_id, request, 9, on_response)
+        process.send(transactional_id.group_id, request, 9, on_response)

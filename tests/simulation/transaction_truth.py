@@ -43,19 +43,21 @@ class TransactionTruth:
         number = int.from_bytes(
             bytes(record.value or b"")[2:10], "big"
         )  # the value begins with a version and the offset
-        return next(known.offsets[number] for known in self.ids if number in known.offsets)
+        return next(
+            transactional_id.offsets[number] for transactional_id in self.ids if number in transactional_id.offsets
+        )
 
     def check(self, cluster: Cluster) -> None:
         """Check that no coordinator forgets an epoch that a producer has got, or commits offsets of a transaction that is not committed."""
         broker_id, _ = cluster.controller.image.leader_of(OFFSETS_TOPIC, 0)
-        for known in self.ids:
+        for transactional_id in self.ids:
             if broker_id >= 0 and cluster.nodes[broker_id].running:
-                self._check_offset(known, cluster.nodes[broker_id].groups)
-            if known.newest < (0, 0):
+                self._check_offset(transactional_id, cluster.nodes[broker_id].groups)
+            if transactional_id.newest < (0, 0):
                 continue
             for node in cluster.nodes:
                 if node.running:
-                    self._check_coordinator(known, node.transactions.coordinator)
+                    self._check_coordinator(transactional_id, node.transactions.coordinator)
 
     @staticmethod
     def _check_offset(known: TransactionalId, coordinator: GroupCoordinator) -> None:
@@ -131,18 +133,18 @@ class LoggedTransactions:
             owners = {self._truth.owner(record, is_offset=self._is_offsets) for record in records}
             self._open.setdefault(producer_id, {})[header.base_offset] = owners
             return {}
-        ended = self._open.pop(producer_id, {})
+        owners_by_offset = self._open.pop(producer_id, {})
         marker = next(records, None)
         if marker is None:  # compaction removed it before this object learned it: no record of the transaction is left
             self.misses_marker = True
             return {}
         committed = marker.key[2:4] == COMMIT_MARKER.to_bytes(2, "big")  # type: ignore[index]
-        self._ended.append(EndedTransaction(header.base_offset, header.max_timestamp, frozenset(ended)))
-        for base_offset, owners in ended.items():
+        self._ended.append(EndedTransaction(header.base_offset, header.max_timestamp, frozenset(owners_by_offset)))
+        for base_offset, owners in owners_by_offset.items():
             self.decisions[base_offset] = committed
             for owner in owners:
                 owner.decide(self.name, committed)
-        return dict.fromkeys(ended, committed)
+        return dict.fromkeys(owners_by_offset, committed)
 
     @property
     def has_open(self) -> bool:
@@ -159,17 +161,18 @@ class LoggedTransactions:
         copied_from = min(log.first_dirty_offset, self._ends.get(broker_id, 0))
         self._ends[broker_id] = log.log_end_offset
         self.misses_marker = self.misses_marker or any(
-            copied_from <= ended.marker_offset < log.log_end_offset
-            and now_ms >= ended.marker_timestamp + delete_retention_ms
-            and ended.lacks_marker(log)
-            for ended in self._ended
+            copied_from <= transaction.marker_offset < log.log_end_offset
+            and now_ms >= transaction.marker_timestamp + delete_retention_ms
+            and transaction.lacks_marker(log)
+            for transaction in self._ended
         )
 
     def check_markers(self, log: ReplicaLog) -> None:
         """Check that compaction of a replica has removed no marker before the batches of its transaction (KIP-534)."""
-        for ended in self._ended:
-            assert ended.marker_offset >= log.first_dirty_offset or not ended.lacks_marker(log), (
-                f"{self.name}: the marker at {ended.marker_offset} is gone, but not the batches of its transaction"
+        for transaction in self._ended:
+            assert transaction.marker_offset >= log.first_dirty_offset or not transaction.lacks_marker(log), (
+                f"{self.name}: the marker at {transaction.marker_offset} is gone, "
+                "but not the batches of its transaction"
             )
 
     def check(self, log: ReplicaLog, *, is_leader: bool) -> None:
@@ -190,10 +193,10 @@ class LoggedTransactions:
             return
         open_offsets = [offset for batches in self._open.values() for offset in batches]
         unstable = min(open_offsets, default=NEVER)
-        for ended in reversed(self._ended):
-            if ended.marker_offset < log.high_watermark:
+        for transaction in reversed(self._ended):
+            if transaction.marker_offset < log.high_watermark:
                 break
-            unstable = min(unstable, ended.first_offset)
+            unstable = min(unstable, transaction.first_offset)
         first_open = min((offset for offset in open_offsets if offset >= start), default=NEVER)
         lowest, highest = (max(min(first, log.high_watermark), start) for first in (unstable, first_open))
         stable = min(log.last_stable_offset, log.log_end_offset)

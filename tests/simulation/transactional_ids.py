@@ -22,21 +22,21 @@ class TransactionalIds:
         """By transactional id; usually one, more while a later one fences an earlier one."""
         self._started = 0
         for number in range(chance.randint(1, MOST_IDS)):
-            known = TransactionalId(f"id-{number}", f"exactly-{chance.randrange(2)}", PLACES[number])
-            world.transactions.ids.append(known)
-            self.processes[known.name] = []
+            transactional_id = TransactionalId(f"id-{number}", f"exactly-{chance.randrange(2)}", PLACES[number])
+            world.transactions.ids.append(transactional_id)
+            self.processes[transactional_id.name] = []
 
     def act(self) -> None:
         """Let the processes of one transactional id act, and let some processes start and stop."""
         chance = self.world.chance
-        known = chance.choice(self.world.transactions.ids)
-        processes = self._living(known)
-        lot = chance.random()
-        if not processes or (lot < 0.02 and len(processes) < 3):
-            self._start(known)
-        elif lot < 0.04:
+        transactional_id = chance.choice(self.world.transactions.ids)
+        processes = self._living(transactional_id)
+        draw = chance.random()
+        if not processes or (draw < 0.02 and len(processes) < 3):
+            self._start(transactional_id)
+        elif draw < 0.04:
             chance.choice(processes).crash()
-        for process in self._living(known):
+        for process in self._living(transactional_id):
             if chance.random() < 0.8:
                 process.act()
 
@@ -69,16 +69,16 @@ class TransactionalIds:
         """End all processes, and let a last one of each id fence them, commit a transaction, and see it complete."""
         world = self.world
         last = []
-        for known in world.transactions.ids:
-            for process in self._living(known):
+        for transactional_id in world.transactions.ids:
+            for process in self._living(transactional_id):
                 process.crash()
-            process = self._start(known)
+            process = self._start(transactional_id)
             process.rest()
             last.append(process)
         deadline_ms = world.now_ms + PATIENCE_MS
         while not all(process.is_complete for process in last):
-            left = [process.name for process in last if not process.is_complete]
-            assert world.now_ms < deadline_ms, f"transactions are not complete: {left}"
+            incomplete = [process.name for process in last if not process.is_complete]
+            assert world.now_ms < deadline_ms, f"transactions are not complete: {incomplete}"
             for process in last:
                 process.act()
             world.advance(ROUND_MS)
@@ -92,8 +92,8 @@ class TransactionalIds:
             for state in topic.partitions:
                 logged = world.truth.histories[topic.topic_id, state.index].transactions
                 assert not logged.has_open, f"{logged.name}: a transaction stays open"
-        for known in world.transactions.ids:
-            for number, transaction in known.offsets.items():
+        for transactional_id in world.transactions.ids:
+            for number, transaction in transactional_id.offsets.items():
                 is_lost = transaction.offset == number and True in transaction.decisions.values()
                 places = {name.rpartition("-")[0] for name in transaction.decisions}
                 assert not is_lost or "__consumer_offsets" in places, f"{transaction.name}: offset {number} is lost"

@@ -89,22 +89,22 @@ class TransactionalProcess(Process):
     def act(self) -> None:
         if not self.is_idle:
             return
-        lot = 0.5 if self.calm else self.world.chance.random()
-        if lot < 0.02:
+        draw = 0.5 if self.calm else self.world.chance.random()
+        if draw < 0.02:
             self.pause()
         elif not self.has_epoch:
             self._init()
         elif self.ending is not None:
             self._end(self.ending)
         elif self._pending is not None or self._pending_offset is not None:
-            self._repeat(gives_up=lot > 0.95)
+            self._repeat(gives_up=draw > 0.95)
         elif self.calm:
             self._act_calmly()
-        elif lot < 0.1:
+        elif draw < 0.1:
             self._queries.act()
-        elif self.transaction is None or lot < 0.55:
+        elif self.transaction is None or draw < 0.55:
             self._produce(self._place())
-        elif lot < 0.7:
+        elif draw < 0.7:
             self._commit_offset()
         elif self._can_end:
             self._end(self.world.chance.random() < 0.65)
@@ -139,8 +139,8 @@ class TransactionalProcess(Process):
 
     def _place(self) -> TopicPartition:
         chance, topics = self.world.chance, self.world.topics
-        lot = chance.random()
-        names = sorted(topics) if lot < 0.1 else (COMPACTED,) if lot < 0.35 else TOPICS
+        draw = chance.random()
+        names = sorted(topics) if draw < 0.1 else (COMPACTED,) if draw < 0.35 else TOPICS
         name = chance.choice([name for name in names if name in (*TOPICS, COMPACTED) or name.startswith("extra")])
         return name, chance.randrange(len(topics[name].partitions))
 
@@ -255,9 +255,9 @@ class TransactionalProcess(Process):
             self._add(at)
             return
         topic = world.image.topics[at[0]]
-        made = [self._record(at[0], transaction) for _ in range(world.chance.choice([1, 1, 2]))]
+        records = [self._record(at[0], transaction) for _ in range(world.chance.choice([1, 1, 2]))]
         data = build_batch(
-            made,
+            records,
             compression=world.chance.choice([Compression.NONE, Compression.NONE, Compression.GZIP]),
             producer_id=self.producer[0],
             producer_epoch=self.producer[1],

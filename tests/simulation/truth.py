@@ -77,12 +77,14 @@ class History:
         """Check that a batch below the high watermark is the committed one of its offset."""
         if self.compacted:
             return  # compaction rewrites its batches; consumers check the records
-        kept = self.at(header.base_offset)
-        assert kept is not None, f"{self.name}: {header.base_offset} was never committed"
-        seen = Kept(
+        committed_batch = self.at(header.base_offset)
+        assert committed_batch is not None, f"{self.name}: {header.base_offset} was never committed"
+        replica_batch = Kept(
             header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch, header.max_timestamp
         )
-        assert kept == seen, f"{self.name}: a committed batch changed: {kept} became {seen}"
+        assert committed_batch == replica_batch, (
+            f"{self.name}: a committed batch changed: {committed_batch} became {replica_batch}"
+        )
 
 
 class Truth:
@@ -344,10 +346,13 @@ class Truth:
             f"{history.name}: {base_offset} is acknowledged, not committed"
         )
         if crc is not None and not history.compacted:
-            kept = history.at(base_offset)
+            committed_batch = history.at(base_offset)
             # a batch acknowledged again as a duplicate may be deleted by now
-            assert kept is None or (kept.base_offset, kept.crc) == (base_offset, crc), (
-                f"{history.name}: {kept}, not {crc}"
+            assert committed_batch is None or (committed_batch.base_offset, committed_batch.crc) == (
+                base_offset,
+                crc,
+            ), f"{history.name}: {committed_batch}, not {crc}"
+            may_be_missing = base_offset < partition.log.log_start_offset or history.unclean
+            assert committed_batch is not None or may_be_missing, (
+                f"{history.name}: {base_offset} is acknowledged but missing"
             )
-            gone = base_offset < partition.log.log_start_offset or history.unclean
-            assert kept is not None or gone, f"{history.name}: {base_offset} is acknowledged but missing"

@@ -149,9 +149,9 @@ class World:
     def end_process(self) -> None:
         """End the process normally and start another one."""
         self.charges.check_whole()
-        known = Known(self.cluster.state, in_a_step=False)
+        known_state = Known(self.cluster.state, in_a_step=False)
         self.cluster.state.close()
-        self._restart(known)
+        self._restart(known_state)
 
     def kill_process(self) -> None:
         """Kill the process between two steps and start another one."""
