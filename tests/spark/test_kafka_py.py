@@ -323,7 +323,7 @@ def test_spark_kafka_py_sink_rejects_invalid_columns_and_write_modes(spark: Any,
 
 
 def test_spark_kafka_py_read_and_write_fail_immediately_if_the_server_is_unreachable(spark: Any) -> None:
-    servers, begun = "127.0.0.1:1", time.monotonic()
+    servers, start_s = "127.0.0.1:1", time.monotonic()
     writer = spark.range(1).selectExpr("'v' AS value").write.format(OURS).mode("append").option("topic", "t")
     for attempt in (
         lambda: frame(spark, OURS, servers, subscribe="t").collect(),
@@ -332,7 +332,7 @@ def test_spark_kafka_py_read_and_write_fail_immediately_if_the_server_is_unreach
         with pytest.raises(Exception, match=f"no broker can be reached: {servers}: Connection refused") as caught:
             attempt()
         assert str(caught.value).count("kafka_py/") <= 2  # files of this project in the traceback that Spark prints
-    assert time.monotonic() - begun < 30  # it used to take more than a minute for each
+    assert time.monotonic() - start_s < 30  # it used to take more than a minute for each
 
 
 def test_spark_kafka_py_stream_writes_each_record_once_across_restarts(

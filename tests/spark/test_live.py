@@ -121,7 +121,7 @@ def alerts(kafka: TestCluster) -> list[tuple[str, int, list[str], int]]:
     consumer.seek(place, 0)
     records: list[Any] = []
     while len(records) < end:
-        records += [record for of_one in consumer.poll(1000).values() for record in of_one]
+        records += [record for partition_records in consumer.poll(1000).values() for record in partition_records]
     consumer.close()
     values = [(record.key.decode(), json.loads(record.value)) for record in records]
     assert all(key == value["client_id"] and value["v"] == 1 for key, value in values)
@@ -228,7 +228,7 @@ def test_live_spark_job_with_invalid_options_prints_an_error_and_exits_with_stat
     arguments = [option.format(kafka=kafka.bootstrap, folder=tmp_path) for option in options]
     if "--checkpoint" not in arguments:
         arguments += ["--checkpoint", str(tmp_path / "new")]
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(arguments)
     text = capsys.readouterr().err
-    assert ended.value.code == 2 and error_text in text and len(text.splitlines()) == 1
+    assert exit_info.value.code == 2 and error_text in text and len(text.splitlines()) == 1
