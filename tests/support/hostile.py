@@ -60,8 +60,8 @@ def _cases(requests: Iterable[tuple[Any, range]]) -> Iterator[Case]:
 
 def missing_versions(cases: Iterable[Case]) -> set[tuple[ApiKey, int]]:
     """Return the offered versions of the APIs of these cases for which there is no case."""
-    there = {(ApiKey(key_of(case.request)), case.version) for case in cases}
-    keys = {key for key, _ in there}
+    covered = {(ApiKey(key_of(case.request)), case.version) for case in cases}
+    keys = {key for key, _ in covered}
     offered = {
         (ApiKey(key), version)
         for apis in RANGES.values()
@@ -69,7 +69,7 @@ def missing_versions(cases: Iterable[Case]) -> set[tuple[ApiKey, int]]:
         if key in keys
         for version in range(versions.min_version, versions.max_version + 1)
     }
-    return offered - there
+    return offered - covered
 
 
 async def rest_of(cluster: AsyncTestCluster, payload: bytes) -> bytes:

@@ -26,8 +26,8 @@ def fill(cluster: VirtualCluster, topic: str, *new_batches: bytes, partition: in
     leader, _ = cluster.state.controller.image.leader_of(topic, partition)
     writer = cluster.connect(leader, client_id="writer")
     for data in new_batches:
-        answer = produced(writer.ask(produce(topic, data, partition, acks), PRODUCE_VERSION))
-        assert answer.error_code == 0, answer
+        response = produced(writer.ask(produce(topic, data, partition, acks), PRODUCE_VERSION))
+        assert response.error_code == 0, response
 
 
 def replica(cluster: VirtualCluster, broker_id: int, topic: str = "t", index: int = 0) -> Partition:
@@ -86,7 +86,7 @@ def partition_offsets(data: Any) -> tuple[int, int, int]:
 
 def answered_at(client: MemoryClient, since_ms: int) -> list[int]:
     """Return when each response arrived, in milliseconds since `since_ms`."""
-    return [answer.at_ms - since_ms for answer in client.answers]
+    return [response.at_ms - since_ms for response in client.answers]
 
 
 def lagging(semantics: str) -> VirtualCluster:

@@ -170,14 +170,15 @@ def methods(version: str) -> list[str]:
 def differences(expected: Sequence[Result], actual: Sequence[Result]) -> list[str]:
     """Return the differences between the results of a real Kafka and those of this broker, as text, call by call."""
     texts = []
-    for there, here in zip(expected, actual, strict=True):
-        assert (there.call, there.case) == (here.call, here.case)
-        if normalised(there.content) != normalised(here.content):
+    for kafka_result, broker_result in zip(expected, actual, strict=True):
+        assert (kafka_result.call, kafka_result.case) == (broker_result.call, broker_result.case)
+        if normalised(kafka_result.content) != normalised(broker_result.content):
             before, after = (
-                json.dumps(normalised(r.content), indent=1, sort_keys=True).splitlines() for r in (there, here)
+                json.dumps(normalised(r.content), indent=1, sort_keys=True).splitlines()
+                for r in (kafka_result, broker_result)
             )
             changes = difflib.unified_diff(before, after, "Kafka", "this broker", lineterm="", n=2)
-            texts.append("\n".join([f"{there.call}: {there.case}", *changes]))
+            texts.append("\n".join([f"{kafka_result.call}: {kafka_result.case}", *changes]))
     return texts
 
 

@@ -56,8 +56,10 @@ class ClientTransaction:
         assert len(decided) <= 1, f"{self.name} is committed in a part of its partitions: {self.decisions}"
         lost = self.outcome is Outcome.COMMITTED and False in decided
         assert not lost, f"{self.name} was committed, and is aborted in {self.decisions}"
-        shown = (self.outcome is Outcome.ABORTED or not self.may_commit) and True in decided
-        assert not shown, f"{self.name} was not committed by its producer, and is committed in {self.decisions}"
+        wrongly_committed = (self.outcome is Outcome.ABORTED or not self.may_commit) and True in decided
+        assert not wrongly_committed, (
+            f"{self.name} was not committed by its producer, and is committed in {self.decisions}"
+        )
 
 
 class TransactionalId:

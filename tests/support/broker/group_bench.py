@@ -65,7 +65,7 @@ class Bench:
         skip: bool = False,
         reply: Callable[[JoinResult, int], None] | None = None,
     ) -> Answers:
-        answers = Answers()
+        responses = Answers()
         request = JoinRequest(
             group,
             member_id,
@@ -79,8 +79,8 @@ class Bench:
             require_id,
             skip,
         )
-        self.coordinator.join(request, self.now_ms, reply or self._reply_to(answers))
-        return answers
+        self.coordinator.join(request, self.now_ms, reply or self._reply_to(responses))
+        return responses
 
     def sync(
         self,
@@ -94,11 +94,11 @@ class Bench:
         group: str = "g",
         reply: Callable[[SyncResult, int], None] | None = None,
     ) -> Answers:
-        answers = Answers()
+        responses = Answers()
         assignment_pairs = tuple((assignments or {}).items())
         request = SyncRequest(group, generation, member_id, instance, kind, name, assignment_pairs)
-        self.coordinator.sync(request, self.now_ms, reply or self._reply_to(answers))
-        return answers
+        self.coordinator.sync(request, self.now_ms, reply or self._reply_to(responses))
+        return responses
 
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None, group: str = "g") -> int:
         return int(self.coordinator.heartbeat(group, generation, member_id, instance, self.now_ms))
@@ -112,17 +112,17 @@ class Bench:
         offsets: Mapping[PartitionKey, CommittedOffset],
     ) -> dict[PartitionKey, int]:
         """Commit offsets. A coordinator without a log responds at once."""
-        answers = Answers()
+        responses = Answers()
         self.coordinator.commits.commit(
-            group, generation, member_id, instance, offsets, self.now_ms, self._reply_to(answers)
+            group, generation, member_id, instance, offsets, self.now_ms, self._reply_to(responses)
         )
-        results: dict[PartitionKey, int] = answers.answer
+        results: dict[PartitionKey, int] = responses.answer
         return results
 
     def leave(self, *members: LeavingMember, group: str = "g") -> list[int]:
-        answers = Answers()
-        self.coordinator.leave(group, members, self.now_ms, self._reply_to(answers))
-        result = answers.answer
+        responses = Answers()
+        self.coordinator.leave(group, members, self.now_ms, self._reply_to(responses))
+        result = responses.answer
         assert result.error_code == 0
         return [int(code) for _, code in result.members]
 

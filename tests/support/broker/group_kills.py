@@ -141,12 +141,12 @@ class Member(ABC):
             self.client.socket.close()
 
     def step(self) -> None:
-        lot = self.random.random()
+        draw = self.random.random()
         if not self.epoch:
             self.join()
-        elif lot < 0.6 and self.owned:
+        elif draw < 0.6 and self.owned:
             self.commit()
-        elif lot < 0.95:
+        elif draw < 0.95:
             self.heartbeat()
         else:
             self.leave()
@@ -210,12 +210,12 @@ class Member(ABC):
         request = OffsetFetchRequest(
             groups=[OffsetFetchRequestGroup(self.group.name, None, -1, topics)], require_stable=True
         )
-        [answer] = self.client.ask(request, 9).groups
-        if answer.error_code:
-            assert answer.error_code in LOADING, answer
+        [group_response] = self.client.ask(request, 9).groups
+        if group_response.error_code:
+            assert group_response.error_code in LOADING, group_response
             return
         with self.group.lock:
-            for partition in answer.topics[0].partitions:
+            for partition in group_response.topics[0].partitions:
                 if partition.error_code == 0:
                     self.group.offsets[partition.partition_index].check(partition.committed_offset)
                     self.positions[partition.partition_index] = partition.committed_offset
@@ -304,8 +304,8 @@ class ClassicMember(Member):
     def _leave(self, member_ids: list[str]) -> None:
         """Remove members from the group. It may have removed them before."""
         request = LeaveGroupRequest(self.group.name, members=[MemberIdentity(member_id) for member_id in member_ids])
-        for answer in self.client.ask(request, 4).members if member_ids else ():
-            assert answer.error_code in (0, E.UNKNOWN_MEMBER_ID), answer
+        for member_response in self.client.ask(request, 4).members if member_ids else ():
+            assert member_response.error_code in (0, E.UNKNOWN_MEMBER_ID), member_response
 
 
 class ConsumerMember(Member):
@@ -337,8 +337,8 @@ class ConsumerMember(Member):
     def leave(self) -> None:
         member_id, self.member_id = self.member_id, ""
         self.reset()
-        answer = self.client.ask(ConsumerGroupHeartbeatRequest(self.group.name, member_id, -1), 0)
-        assert answer.error_code in (0, *LOADING), answer
+        response = self.client.ask(ConsumerGroupHeartbeatRequest(self.group.name, member_id, -1), 0)
+        assert response.error_code in (0, *LOADING), response
 
     def refused(self, errors: set[int]) -> None:
         assert errors <= {E.UNKNOWN_MEMBER_ID, E.STALE_MEMBER_EPOCH}, errors
@@ -353,24 +353,24 @@ class ConsumerMember(Member):
         if is_full:
             request.rebalance_timeout_ms, request.subscribed_topic_names = 20_000, [TOPIC]
         self.is_sure = False
-        answer = self.client.ask(request, 0)
+        response = self.client.ask(request, 0)
         self.is_sure = True
-        error = int(answer.error_code)
+        error = int(response.error_code)
         if error in LOADING:
             return error
         if error:
-            assert error in {E.UNKNOWN_MEMBER_ID, E.FENCED_MEMBER_EPOCH, E.GROUP_ID_NOT_FOUND}, answer
+            assert error in {E.UNKNOWN_MEMBER_ID, E.FENCED_MEMBER_EPOCH, E.GROUP_ID_NOT_FOUND}, response
             self.member_id = ""
             self.reset()
             return error
-        assert answer.member_epoch >= self.epoch, f"epoch {self.epoch} became {answer.member_epoch}"
-        self.epoch = answer.member_epoch
+        assert response.member_epoch >= self.epoch, f"epoch {self.epoch} became {response.member_epoch}"
+        self.epoch = response.member_epoch
         if epoch == 0:
             self.group.reach(self.epoch)
         else:
             self.group.note(self.epoch)
-        if answer.assignment is not None:
-            assigned = {i for topic in answer.assignment.topic_partitions for i in topic.partitions}
+        if response.assignment is not None:
+            assigned = {i for topic in response.assignment.topic_partitions for i in topic.partitions}
             for index in self.owned - assigned:
                 self.positions.pop(index, None)
             self.owned = assigned
@@ -398,10 +398,10 @@ def check_offsets(address: str, groups: list[Group]) -> None:
         request = OffsetFetchRequest(
             groups=[OffsetFetchRequestGroup(group.name, None, -1, topics)], require_stable=True
         )
-        while (answer := client.ask(request, 9).groups[0]).error_code in LOADING:
+        while (response := client.ask(request, 9).groups[0]).error_code in LOADING:
             pass
-        assert answer.error_code == 0, answer
-        for partition in answer.topics[0].partitions:
+        assert response.error_code == 0, response
+        for partition in response.topics[0].partitions:
             group.offsets[partition.partition_index].check(partition.committed_offset)
     client.socket.close()
 

@@ -55,8 +55,10 @@ def classic(idle: int) -> Work:
     while not clients[0].answers:
         peer.cluster.advance(STEP_MS)
     joined = [client.latest for client in clients]
-    for client, answer in reversed(list(zip(clients, joined, strict=True))):  # the leader is the first member
-        sync = message("sync_group", "SyncGroupRequest", group_id="g", generation_id=1, member_id=answer.member_id)
+    for client, join_response in reversed(list(zip(clients, joined, strict=True))):  # the leader is the first member
+        sync = message(
+            "sync_group", "SyncGroupRequest", group_id="g", generation_id=1, member_id=join_response.member_id
+        )
         client.send(sync, 2)
     if {client.latest.error_code for client in clients} != {0}:
         raise workload.WorkloadError("the group did not become stable")

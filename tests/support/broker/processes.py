@@ -76,11 +76,11 @@ def commit(cluster: VirtualCluster, group: str, topic: str, offset: int, index: 
     broker_id = cluster.state.coordinator_of(group)
     partition = OffsetCommitRequestPartition(index, committed_offset=offset)
     request = OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic(topic, partitions=[partition])])
-    answer = cluster.connect(broker_id).ask(request, 8)
-    return int(answer.topics[0].partitions[0].error_code)
+    response = cluster.connect(broker_id).ask(request, 8)
+    return int(response.topics[0].partitions[0].error_code)
 
 
 def committed(cluster: VirtualCluster, group: str, topic: str, index: int = 0) -> int:
     broker_id = cluster.state.coordinator_of(group)
-    answer = cluster.connect(broker_id).ask(OffsetFetchRequest(group, [OffsetFetchRequestTopic(topic, [index])]), 5)
-    return int(answer.topics[0].partitions[0].committed_offset)
+    response = cluster.connect(broker_id).ask(OffsetFetchRequest(group, [OffsetFetchRequestTopic(topic, [index])]), 5)
+    return int(response.topics[0].partitions[0].committed_offset)

@@ -146,12 +146,12 @@ class RandomTransactions:
         connection = self.bench.open(broker_id)
         try:
             self.bench.send(connection, request, version)
-            answer = self.bench.answer_or_none(connection, self.random.choice([0, 1, 5, 50, 2000]))
+            response = self.bench.answer_or_none(connection, self.random.choice([0, 1, 5, 50, 2000]))
         except Closed:
             return None
         finally:
             connection.close()
-        return None if answer is None else answer.message
+        return None if response is None else response.message
 
     def _coordinator(self, writer: Writer) -> int:
         return self.bench.state_partition(writer.producer).leader
@@ -169,9 +169,9 @@ class RandomTransactions:
 
     def _init(self, writer: Writer) -> None:
         self._give_up(writer)
-        answer = self._ask(self._coordinator(writer), InitProducerIdRequest(writer.producer.id, TIMEOUT_MS), 4)
-        if answer is not None and answer.error_code == 0:
-            writer.producer.producer_id, writer.producer.epoch = answer.producer_id, answer.producer_epoch
+        response = self._ask(self._coordinator(writer), InitProducerIdRequest(writer.producer.id, TIMEOUT_MS), 4)
+        if response is not None and response.error_code == 0:
+            writer.producer.producer_id, writer.producer.epoch = response.producer_id, response.producer_epoch
             writer.may_write, writer.sequences = True, {}
 
     def _is_added(self, writer: Writer, error_code: int | None) -> bool:
@@ -183,16 +183,16 @@ class RandomTransactions:
     def _commit_offset(self, writer: Writer) -> None:
         if not writer.adds_partitions:
             request = AddOffsetsToTxnRequest(writer.producer.id, *writer.numbers, self.group.id)
-            answer = self._ask(self._coordinator(writer), request, 3)
-            if not self._is_added(writer, None if answer is None else answer.error_code):
+            response = self._ask(self._coordinator(writer), request, 3)
+            if not self._is_added(writer, None if response is None else response.error_code):
                 return
         self.last_value += 1
         name, index = writer.offset_key
         topics = [TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(index, self.last_value)])]
         commit = TxnOffsetCommitRequest(writer.producer.id, self.group.id, *writer.numbers, topics=topics)
         leader = self._leader((OFFSETS_TOPIC, self.group_index))
-        answer = self._ask(leader, commit, 5 if writer.adds_partitions else 3)
-        if answer is not None and answer.topics[0].partitions[0].error_code == 0:
+        response = self._ask(leader, commit, 5 if writer.adds_partitions else 3)
+        if response is not None and response.topics[0].partitions[0].error_code == 0:
             writer.open_offset = self.last_value
         else:
             writer.offsets.append((self.last_value, UNKNOWN))
@@ -204,8 +204,8 @@ class RandomTransactions:
             request = AddPartitionsToTxnRequest(
                 [], writer.producer.id, *writer.numbers, [AddPartitionsToTxnTopic(name, [index])]
             )
-            answer = self._ask(self._coordinator(writer), request, 3)
-            results = None if answer is None else answer.results_by_topic_v3_and_below[0].results_by_partition
+            response = self._ask(self._coordinator(writer), request, 3)
+            results = None if response is None else response.results_by_topic_v3_and_below[0].results_by_partition
             if not self._is_added(writer, None if results is None else results[0].partition_error_code):
                 return
             writer.added.add(place)
@@ -221,8 +221,8 @@ class RandomTransactions:
         )
         produced = produce(name, data, index, acks=-1)
         produced.transactional_id = writer.producer.id
-        answer = self._ask(self._leader(place), produced, 12 if writer.adds_partitions else 11)
-        error_code = None if answer is None else answer.responses[0].partition_responses[0].error_code
+        response = self._ask(self._leader(place), produced, 12 if writer.adds_partitions else 11)
+        error_code = None if response is None else response.responses[0].partition_responses[0].error_code
         if error_code == 0:
             writer.sequences[place] = writer.sequences.get(place, 0) + 1
             writer.open_values.append(value)
@@ -233,17 +233,17 @@ class RandomTransactions:
     def _end(self, writer: Writer) -> None:
         commits = self.random.random() < 0.6
         request = EndTxnRequest(writer.producer.id, *writer.numbers, commits)
-        answer = self._ask(self._coordinator(writer), request, 5 if writer.adds_partitions else 3)
-        if answer is None or answer.error_code not in (0, CONCURRENT_TRANSACTIONS):
+        response = self._ask(self._coordinator(writer), request, 5 if writer.adds_partitions else 3)
+        if response is None or response.error_code not in (0, CONCURRENT_TRANSACTIONS):
             self._give_up(writer)
-        elif answer.error_code == 0:
+        elif response.error_code == 0:
             outcome = COMMITTED if commits else ABORTED
             self.outcomes.update(dict.fromkeys(writer.open_values, outcome))
             if writer.open_offset is not None:
                 writer.offsets.append((writer.open_offset, outcome))
             writer.open_values, writer.open_offset, writer.added = [], None, set()
             if writer.adds_partitions:
-                writer.producer.producer_id, writer.producer.epoch = answer.producer_id, answer.producer_epoch
+                writer.producer.producer_id, writer.producer.epoch = response.producer_id, response.producer_epoch
                 writer.sequences = {}
 
     # What must hold afterwards

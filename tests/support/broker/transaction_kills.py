@@ -119,10 +119,10 @@ class Writer:
         if self.pending is not None:
             self.pending()
             return
-        lot = self.random.random()
-        if lot < 0.55 or self.transaction is None:
+        draw = self.random.random()
+        if draw < 0.55 or self.transaction is None:
             self._produce(self.random.randrange(PARTITIONS))
-        elif lot < 0.75:
+        elif draw < 0.75:
             self._commit_offset()
         elif self.is_open:
             self.transaction.may_commit = self.random.random() < 0.65
@@ -162,9 +162,9 @@ class Writer:
         return error == 0
 
     def _init(self) -> None:
-        answer = self.client.ask(InitProducerIdRequest(self.known.name, TIMEOUT_MS), 4)
-        if self._succeeds(answer.error_code):
-            self.producer = answer.producer_id, answer.producer_epoch
+        response = self.client.ask(InitProducerIdRequest(self.known.name, TIMEOUT_MS), 4)
+        if self._succeeds(response.error_code):
+            self.producer = response.producer_id, response.producer_epoch
             assert self.producer > self.known.newest, f"the epoch went back from {self.known.newest} to {self.producer}"
             self.known.newest = self.producer
 
@@ -185,18 +185,18 @@ class Writer:
 
     def _add(self, index: int) -> None:
         topics = [AddPartitionsToTxnTopic(TOPIC, [index])]
-        answer = self.client.ask(AddPartitionsToTxnRequest([], self.known.name, *self.producer, topics), 3)
-        if self._succeeds(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code):
+        response = self.client.ask(AddPartitionsToTxnRequest([], self.known.name, *self.producer, topics), 3)
+        if self._succeeds(response.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code):
             self._added.add(index)
 
     def _send(self, transaction: ClientTransaction, index: int, value: bytes, data: bytes) -> None:
         request = produce(TOPIC, data, index, acks=-1)
         request.transactional_id = self.known.name
-        answer = produced(self.client.ask(request, 12 if self.adds_partitions else 11))
-        if self._succeeds(answer.error_code):
+        response = produced(self.client.ask(request, 12 if self.adds_partitions else 11))
+        if self._succeeds(response.error_code):
             self._added.add(index)
             self._sequences[index] = self._sequences.get(index, 0) + 1
-            self.written.append(Written(transaction, value, index, answer.base_offset))
+            self.written.append(Written(transaction, value, index, response.base_offset))
 
     def _commit_offset(self) -> None:
         if not self.adds_partitions and GROUP not in self._added:
@@ -207,30 +207,30 @@ class Writer:
         self._ask(partial(self._send_offset, transaction, number))
 
     def _add_offsets(self) -> None:
-        answer = self.client.ask(AddOffsetsToTxnRequest(self.known.name, *self.producer, GROUP), 3)
-        if self._succeeds(answer.error_code):
+        response = self.client.ask(AddOffsetsToTxnRequest(self.known.name, *self.producer, GROUP), 3)
+        if self._succeeds(response.error_code):
             self._added.add(GROUP)
 
     def _send_offset(self, transaction: ClientTransaction, number: int) -> None:
         topic, index = self.known.place
         topics = [TxnOffsetCommitRequestTopic(topic, [TxnOffsetCommitRequestPartition(index, number)])]
         request = TxnOffsetCommitRequest(self.known.name, GROUP, *self.producer, topics=topics)
-        answer = self.client.ask(request, 5 if self.adds_partitions else 3)
-        if self._succeeds(answer.topics[0].partitions[0].error_code):
+        response = self.client.ask(request, 5 if self.adds_partitions else 3)
+        if self._succeeds(response.topics[0].partitions[0].error_code):
             self._added.add(GROUP)
             transaction.offset = number
 
     def _end(self, commits: bool) -> None:
         request = EndTxnRequest(self.known.name, *self.producer, commits)
-        answer = self.client.ask(request, 5 if self.adds_partitions else 3)
-        if self._succeeds(answer.error_code):
+        response = self.client.ask(request, 5 if self.adds_partitions else 3)
+        if self._succeeds(response.error_code):
             outcome = Outcome.COMMITTED if commits else Outcome.ABORTED
             self._begin().end(outcome)
             self.ended[outcome] += 1
             self.transaction = None
             self._added.clear()
             if self.adds_partitions:
-                self.producer = self.known.newest = answer.producer_id, answer.producer_epoch
+                self.producer = self.known.newest = response.producer_id, response.producer_epoch
                 self._sequences.clear()
 
 

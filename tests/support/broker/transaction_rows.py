@@ -239,12 +239,12 @@ def transactions(scene: Scene, begin: bytes, frames: Iterator[bytes], key: int, 
 
     frames: the requests. key, version: their API key and version.
     """
-    ended = scene.end()
+    end_frame = scene.end()
 
     def step(frame: bytes) -> None:
         scene.other.exchange(begin)
         scene.peer.exchange(frame)
-        scene.other.exchange(ended)
+        scene.other.exchange(end_frame)
         scene.peer.cluster.advance(1)
 
     def finish() -> None:

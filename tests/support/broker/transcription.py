@@ -42,8 +42,8 @@ class SlowBucket:
         self.last_ms = 0
 
     def refill(self, now_ms: int, bound: float) -> None:
-        back = bound * ((now_ms - self.last_ms) / 1000.0)
-        self.tokens = min(self.n * (self.w / 1000.0) * bound, self.tokens + back)
+        new_tokens = bound * ((now_ms - self.last_ms) / 1000.0)
+        self.tokens = min(self.n * (self.w / 1000.0) * bound, self.tokens + new_tokens)
         self.last_ms = now_ms
 
     def take(self, count: int, now_ms: int, bound: float, strict: bool) -> int | None:

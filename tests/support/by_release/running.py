@@ -116,15 +116,15 @@ def _started(client: str, bootstrap: str) -> Iterator[tuple[subprocess.Popen[str
 
 
 def _finished(client: str, process: subprocess.Popen[str], errors: Any) -> Outcomes:
-    out, ended = "", True
+    out, in_time = "", True
     try:
         out, _ = process.communicate(timeout=LIMIT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         out, _ = process.communicate()
-        ended = False
+        in_time = False
     errors.seek(0)
-    assert ended, f"{client} did not end; it printed\n{out}{errors.read()[-3000:]}"
+    assert in_time, f"{client} did not end; it printed\n{out}{errors.read()[-3000:]}"
     assert process.returncode == 0, f"{client} failed: {errors.read()[-3000:]}"
     lines = {line["task"]: line for line in map(json.loads, out.splitlines())}
     assert sorted(lines) == sorted(TASKS), f"{client} did not report all tasks: {sorted(lines)}"

@@ -90,7 +90,7 @@ def against_kafka(seconds: float, everybody: list[Who], via: Via = nullcontext) 
     """Run all clients against Apache Kafka 3.9.1, with all topics on broker 0."""
     kafka = RealKafka("default")
     try:
-        topics = [TO_READ, *(name_of(who) for who in everybody if who[0] == "producer")]
+        topics = [TO_READ, *(name_of(client) for client in everybody if client[0] == "producer")]
         kafka.ask_once(
             CreateTopicsRequest(
                 [CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, [0])]) for name in topics], 15_000
@@ -101,8 +101,8 @@ def against_kafka(seconds: float, everybody: list[Who], via: Via = nullcontext) 
         bootstrap = "{}:{}".format(*kafka.bootstrap[0])
         _fill(bootstrap, _needed(seconds))
         _set_quotas(kafka, everybody)
-        with via(bootstrap) as where:
-            return _run(where, seconds, everybody)
+        with via(bootstrap) as address:
+            return _run(address, seconds, everybody)
     finally:
         kafka.stop()
 
@@ -123,12 +123,13 @@ def _has_topics(kafka: RealKafka, topics: list[str]) -> bool:
 def _set_quotas(kafka: RealKafka, everybody: list[Who]) -> None:
     entries = [
         AlterClientQuotasRequestEntryData(
-            [AlterClientQuotasRequestEntityData("client-id", name_of(who))], [OpData(ROLES[who[0]][1], float(QUOTA))]
+            [AlterClientQuotasRequestEntityData("client-id", name_of(client))],
+            [OpData(ROLES[client[0]][1], float(QUOTA))],
         )
-        for who in everybody
+        for client in everybody
     ]
-    answer = kafka.ask_once(AlterClientQuotasRequest(entries), 1)
-    assert {entry.error_code for entry in answer.entries} == {0}
+    response = kafka.ask_once(AlterClientQuotasRequest(entries), 1)
+    assert {entry.error_code for entry in response.entries} == {0}
     describe_request = DescribeClientQuotasRequest()
     eventually(lambda: len(kafka.ask_once(describe_request, 1).entries) == len(everybody), "broker 0 knows the quotas")
 

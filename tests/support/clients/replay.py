@@ -88,7 +88,7 @@ def replayed(charged: Sequence[Charge], bound: float, samples: int) -> list[Sent
     client for too short a time or throttles it wrongly, its client sends more than this.
     """
     rate, sent = SlowRate(samples), []
-    begin_ms = charged[0].at_ms
+    start_ms = charged[0].at_ms
     following: dict[int, int] = {}
     latest: dict[int, int] = {}
     for i, earlier in enumerate(charged):
@@ -96,7 +96,7 @@ def replayed(charged: Sequence[Charge], bound: float, samples: int) -> list[Sent
             following[latest[earlier.connection_id]] = i
         latest[earlier.connection_id] = i
     # Requests of the same millisecond keep the broker's order.
-    due = sorted((charged[i].at_ms - begin_ms, i) for i in set(range(len(charged))) - set(following.values()))
+    due = sorted((charged[i].at_ms - start_ms, i) for i in set(range(len(charged))) - set(following.values()))
     while due:
         now_ms, i = heappop(due)
         charge = charged[i]

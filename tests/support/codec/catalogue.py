@@ -38,8 +38,8 @@ def entries() -> Iterator[Entry]:
             yield Entry(f"{info.name}Response", version, api_codec.response)
     for version, header in REQUEST_HEADERS.items():
         yield Entry("RequestHeader", version, header)
-    for version, answer in RESPONSE_HEADERS.items():
-        yield Entry("ResponseHeader", version, answer)
+    for version, response_header in RESPONSE_HEADERS.items():
+        yield Entry("ResponseHeader", version, response_header)
 
 
 def message_names() -> list[str]:

@@ -180,11 +180,11 @@ class Members:
                     self.history.apply(event)
 
     def _check(self) -> None:
-        ended = {member: process for member, process in self._processes.items() if process.poll() is not None}
-        if ended:
+        exited = {member: process for member, process in self._processes.items() if process.poll() is not None}
+        if exited:
             self._read(0)  # their last events may still be in the pipe
         assert not self.history.faults, f"{self.history.faults}\n{self._state()}"
-        for member, process in ended.items():
+        for member, process in exited.items():
             assert member in self.history.stopped, f"{member} ended with {process.returncode}\n{self._state()}"
 
     def _timeout(self, goal: str) -> TimeoutError:

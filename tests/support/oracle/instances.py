@@ -27,9 +27,9 @@ class Instances:
     def compare(self, kafka: Oracle, version: int) -> None:
         """Compare the instances with one release. `version` uses that release's numbering."""
         layout = self.entry.layout
-        answers = kafka.many(self.entry.name, version, self.as_json, self.sent)
+        results = kafka.many(self.entry.name, version, self.as_json, self.sent)
         for obj, ours, fields, data, (theirs, decoded) in zip(
-            self.objects, self.written, self.as_json, self.sent, answers, strict=True
+            self.objects, self.written, self.as_json, self.sent, results, strict=True
         ):
             assert theirs == ours, obj
             shown = without_records(layout, fields)

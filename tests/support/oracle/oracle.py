@@ -46,11 +46,11 @@ class Process:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
         self.process.stdin.flush()
-        answer = self.process.stdout.readline().decode().rstrip("\n")
-        if answer.startswith("! "):
-            raise Refused(answer[2:])
-        assert answer or self.process.poll() is None, "the Java process has exited; see its standard error"
-        return answer
+        line = self.process.stdout.readline().decode().rstrip("\n")
+        if line.startswith("! "):
+            raise Refused(line[2:])
+        assert line or self.process.poll() is None, "the Java process has exited; see its standard error"
+        return line
 
 
 class Oracle(Process):
@@ -71,8 +71,8 @@ class Oracle(Process):
     ) -> list[tuple[bytes, Decoded]]:
         """Encode each JSON message and decode the bytes at the same index, all in one question."""
         pairs = [[fields, data.hex()] for fields, data in zip(messages, sent, strict=True)]
-        answers = json.loads(self.ask("many", name, version, json.dumps(pairs, separators=(",", ":"))))
-        return [(bytes.fromhex(written), _decoded(read)) for written, read in answers]
+        results = json.loads(self.ask("many", name, version, json.dumps(pairs, separators=(",", ":"))))
+        return [(bytes.fromhex(written), _decoded(read)) for written, read in results]
 
     def move(self, name: str, version: int, other: int, data: bytes) -> bytes:
         """Decode a message in one version and return the bytes that Kafka writes in another version."""
@@ -110,8 +110,8 @@ class Conversions(Process):
 
 
 def _decoded(answer: str) -> Decoded:
-    read, back, fields = answer.split(" ", 2)
-    return int(read), bytes.fromhex(back), json.loads(fields)
+    read, rewritten, fields = answer.split(" ", 2)
+    return int(read), bytes.fromhex(rewritten), json.loads(fields)
 
 
 class Releases:

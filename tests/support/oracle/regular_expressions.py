@@ -19,9 +19,9 @@ class RegularExpressionOracle(Process):
 
         Raises Refused for a pattern at which RE2J fails with another exception.
         """
-        answer = json.loads(self.ask("match", json.dumps([pattern, list(names)], separators=(",", ":"))))
-        error: str | None = answer.get("error")
-        return list(answer["matches"]) if error is None else error
+        result = json.loads(self.ask("match", json.dumps([pattern, list(names)], separators=(",", ":"))))
+        error: str | None = result.get("error")
+        return list(result["matches"]) if error is None else error
 
     def tables(self) -> dict[str, Any]:
         """Return the tables of RE2J: the ranges of each Unicode class, and which code points equal each other if case is ignored."""

@@ -57,10 +57,12 @@ def recorded(out: Path) -> list[Recorded]:
     return [
         Recorded(
             row,
-            {table: len(some) for table, some in of_one.items()},
-            "\n".join(f"{table} {row_text}" for table, some in of_one.items() for row_text in sorted(some)),
+            {table: len(table_rows) for table, table_rows in run_tables.items()},
+            "\n".join(
+                f"{table} {row_text}" for table, table_rows in run_tables.items() for row_text in sorted(table_rows)
+            ),
         )
-        for row, of_one in of_each
+        for row, run_tables in of_each
     ]
 
 

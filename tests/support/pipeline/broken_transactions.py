@@ -58,8 +58,8 @@ def write(
     )
     request = produce(TOPIC, data, acks=-1)
     request.transactional_id = transactional_id
-    answer = ask(scene, leader(scene, client_id), request, 11)
-    return int(answer.responses[0].partition_responses[0].error_code)
+    response = ask(scene, leader(scene, client_id), request, 11)
+    return int(response.responses[0].partition_responses[0].error_code)
 
 
 class Writer:
@@ -74,14 +74,14 @@ class Writer:
         self.init()
 
     def init(self) -> None:
-        while (answer := ask(self.scene, self.client, InitProducerIdRequest("tx", TIMEOUT_MS), 4)).error_code:
-            assert answer.error_code in (14, 16, 51), answer
-        self.producer = answer.producer_id, answer.producer_epoch
+        while (response := ask(self.scene, self.client, InitProducerIdRequest("tx", TIMEOUT_MS), 4)).error_code:
+            assert response.error_code in (14, 16, 51), response
+        self.producer = response.producer_id, response.producer_epoch
 
     def add(self) -> None:
         request = AddPartitionsToTxnRequest([], "tx", *self.producer, [AddPartitionsToTxnTopic(TOPIC, [0])])
-        answer = ask(self.scene, self.client, request, 3)
-        assert answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == 0
+        response = ask(self.scene, self.client, request, 3)
+        assert response.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == 0
 
     def write(self) -> None:
         """Produce a record in the transaction."""

@@ -37,31 +37,33 @@ def response(message: Any, key: int, version: int, number: int) -> bytes:
 
 
 def versions(number: int, *offered: tuple[int, int, int]) -> tuple[bytes, bytes]:
-    answer = ApiVersionsResponse(api_keys=[ApiVersion(*version_range) for version_range in offered])
-    return request(ApiVersionsRequest(), 18, 2, number), response(answer, 18, 2, number)
+    message = ApiVersionsResponse(api_keys=[ApiVersion(*version_range) for version_range in offered])
+    return request(ApiVersionsRequest(), 18, 2, number), response(message, 18, 2, number)
 
 
 def produced(number: int, size: int = 500, acks: int = 1) -> tuple[bytes, bytes]:
     request_bytes = request(produce("t", batch(b"x" * size), acks=acks), 0, 9, number)
-    answers = [TopicProduceResponse("t", partition_responses=[PartitionProduceResponse(0, 0, base_offset=number * 10)])]
-    return request_bytes, response(ProduceResponse(answers), 0, 9, number)
+    topic_responses = [
+        TopicProduceResponse("t", partition_responses=[PartitionProduceResponse(0, 0, base_offset=number * 10)])
+    ]
+    return request_bytes, response(ProduceResponse(topic_responses), 0, 9, number)
 
 
 def fetched(number: int, size: int = 3000) -> tuple[bytes, bytes]:
     """Return a fetch request by topic id and its response."""
     fetch_request = FetchRequest(topics=[FetchTopic(topic_id=TOPIC_ID, partitions=[FetchPartition(0)])])
     data = [PartitionData(0, 0, 9, records=batch(b"x" * size))]
-    answer = FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=data)])
-    return request(fetch_request, 1, 13, number), response(answer, 1, 13, number)
+    message = FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=data)])
+    return request(fetch_request, 1, 13, number), response(message, 1, 13, number)
 
 
 def named(number: int, port: int = 9092) -> tuple[bytes, bytes]:
     topics = [MetadataResponseTopic(0, "t", TOPIC_ID, partitions=[MetadataResponsePartition(leader_id=3)])]
-    answer = MetadataResponse(brokers=[MetadataResponseBroker(3, "127.0.0.1", port)], topics=topics)
-    return request(metadata(["t"]), 3, 12, number), response(answer, 3, 12, number)
+    message = MetadataResponse(brokers=[MetadataResponseBroker(3, "127.0.0.1", port)], topics=topics)
+    return request(metadata(["t"]), 3, 12, number), response(message, 3, 12, number)
 
 
 def add_exchanges(line: Line, *exchanges: tuple[bytes, bytes]) -> None:
-    for request_bytes, answer in exchanges:
+    for request_bytes, response_bytes in exchanges:
         line.says(CLIENT, request_bytes)
-        line.says(SERVER, answer)
+        line.says(SERVER, response_bytes)

@@ -60,7 +60,9 @@ class ClassicGroup:
 
     def sync(self, assignments: Mapping[str, Partitions]) -> Any:
         """Let the only member sync as the leader."""
-        listed = [SyncGroupRequestAssignment(member, assignment(of)) for member, of in assignments.items()]
+        listed = [
+            SyncGroupRequestAssignment(member, assignment(partitions)) for member, partitions in assignments.items()
+        ]
         request = SyncGroupRequest("g", self.generation, self.member_id, None, self._protocol_type, "range", listed)
         return self.client.ask(request, 5)
 

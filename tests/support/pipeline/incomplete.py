@@ -75,12 +75,12 @@ def captures(clean: Rows) -> Rows:
         seq = fallen_watermark(copy)
         at_ns = next(table_row["ready_ns"] for table_row in copy["partitions"] if table_row["seq"] == seq) + later_ns
         copy["events"].append(copy["events"][0] | {"kind": "lost", "seq": 10**6, "at_ns": at_ns, "facts": "{}"})
-        for table, some in copy.items():
-            tables[table] += [table_row | {"run": run} for table_row in some]
+        for table, table_rows in copy.items():
+            tables[table] += [table_row | {"run": run} for table_row in table_rows]
     return tables
 
 
 def missing(entries: list[Entry]) -> int:
     """Return how many sequence numbers up to the last one are missing."""
-    there = {int(entry.facts["seq"]) if isinstance(entry, Event) else entry.seq for entry in entries}
-    return len(set(range(1, max(there))) - there)
+    sequence_numbers = {int(entry.facts["seq"]) if isinstance(entry, Event) else entry.seq for entry in entries}
+    return len(set(range(1, max(sequence_numbers))) - sequence_numbers)

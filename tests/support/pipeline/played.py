@@ -49,8 +49,8 @@ def play(run: str) -> list[Entry]:
     limit(cluster, "p", producer_byte_rate=QUOTA)
     producer = connected("p")
     for _ in range(8):
-        answer = producer.ask(produce("t", batch(*[b"x" * 500] * 10)), 9)
-        cluster.advance(answer.throttle_time_ms + 100)
+        response = producer.ask(produce("t", batch(*[b"x" * 500] * 10)), 9)
+        cluster.advance(response.throttle_time_ms + 100)
     other = connected("p-2", cluster.state.controller.image.topics["unread"].partitions[0].leader)
     other.ask(produce("unread", batch(b"1", b"2", b"3")), 9)
     reader = connected("reader-1")

@@ -140,8 +140,8 @@ def _read(at: Place, client_id: str, *offsets: int) -> None:
     )
     for offset in offsets:
         consumer.assign([TopicPartition(at.topic, index, offset) for index in range(PARTITIONS)])
-        ended: set[int] = set()
-        until(partial(_to_the_end, consumer, ended))
+        finished_partitions: set[int] = set()
+        until(partial(_to_the_end, consumer, finished_partitions))
         consumer.poll(WAITS_SECONDS)
     consumer.close()
 

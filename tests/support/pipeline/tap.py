@@ -22,15 +22,15 @@ class Traffic:
     def capture(self, wire: Wire, server: Callable[[int], int], path: Path) -> Path:
         """Write all bytes as packets of `wire`. server: maps a connection to the server port in the capture."""
         lines: dict[int, Line] = {}
-        ended: dict[int, int] = {}
+        end_counts: dict[int, int] = {}
         for at_ns, number, by, data in self.chunks:
             wire.now_ns = max(wire.now_ns, at_ns)
             if number not in lines:
                 lines[number] = wire.connect(40_000 + number, server(number))
             lines[number].says(by, data)
             if not data:
-                ended[number] = ended.get(number, 0) + 1
-                if ended[number] == 2:
+                end_counts[number] = end_counts.get(number, 0) + 1
+                if end_counts[number] == 2:
                     lines[number].close()
         return wire.write(path)
 

@@ -48,8 +48,8 @@ def ask(address: tuple[str, int], request: Any, version: int) -> Any:
 
 def offered(address: tuple[str, int]) -> dict[int, tuple[int, int]]:
     """Return the versions of the APIs that a broker advertises, by API key."""
-    answer = ask(address, ApiVersionsRequest("test", "1"), 3)
-    return {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+    response = ask(address, ApiVersionsRequest("test", "1"), 3)
+    return {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
 
 
 def subscribe(address: tuple[str, int], **settings: str) -> None:

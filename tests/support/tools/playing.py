@@ -87,8 +87,8 @@ def _start(target: Target, stopped: set[int], broker_id: int) -> None:
 def differences(expected: Sequence[tuple[Step, Lines]], actual: Sequence[tuple[Step, Lines]]) -> list[str]:
     """Return the differences between the outputs of a real Kafka and those of this broker, as text, step by step."""
     texts = []
-    for (step, there), (_, here) in zip(expected, actual, strict=True):
-        if there != here:
-            changes = difflib.unified_diff(there, here, "Kafka", "this broker", lineterm="", n=2)
+    for (step, kafka_lines), (_, broker_lines) in zip(expected, actual, strict=True):
+        if kafka_lines != broker_lines:
+            changes = difflib.unified_diff(kafka_lines, broker_lines, "Kafka", "this broker", lineterm="", n=2)
             texts.append("\n".join([f"{step.verb}: {step.arguments}", *changes]))
     return texts

@@ -82,8 +82,8 @@ class Lines:
     def records(self, records: Iterable[tuple[str, int, int]]) -> None:
         """Report all records, also records of partitions that the member does not own: such records are faults of the group."""
         reported = list(records)
-        for begin in range(0, len(reported), MOST_RECORDS):
-            self.emit("records", records=reported[begin : begin + MOST_RECORDS])
+        for start in range(0, len(reported), MOST_RECORDS):
+            self.emit("records", records=reported[start : start + MOST_RECORDS])
         for topic, partition, offset in reported:
             self.positions[topic, partition] = offset + 1
 
