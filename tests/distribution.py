@@ -109,11 +109,11 @@ def lines() -> list[str]:
     with tempfile.TemporaryDirectory(prefix="kafkaproto-") as name:
         folder = Path(name)
         sdist, wheel = distributions(folder)
-        begun = time.monotonic()
+        start_s = time.monotonic()
         tests = fast_tests_of(sdist, folder)
-        tests_s, begun = time.monotonic() - begun, time.monotonic()
+        tests_s, start_s = time.monotonic() - start_s, time.monotonic()
         verdict = report_of(wheel, folder)
-        report_s = time.monotonic() - begun
+        report_s = time.monotonic() - start_s
         demo, suite = demo_of(wheel, folder), conformance_of(wheel, folder)
         return [
             f"- Sdist: unpacked into an empty folder, `make test` gives {tests}; in {tests_s:.0f} s.",

@@ -67,10 +67,10 @@ def test_ab_benchmark_reports_a_failed_measurement_as_a_missed_limit() -> None:
 
 
 def test_ab_benchmark_table_shows_old_and_new_values_with_their_ratio_and_verdict() -> None:
-    shown = table([at_most("metadata", 1000.0, 1031.0, 1.03, "{:,.0f}"), paired("fetch", [10.0], [10.0])]).splitlines()
-    assert shown[0].split() == ["row", "base", "now", "now/base", "limit", "verdict"]
-    assert shown[1].split() == ["metadata", "1,000", "1,031", "1.0310", "≤", "1.03", "MISSED"]
-    assert shown[2].split() == ["fetch", "10.0", "10.0", "1.0000", "≥", "0.95", "ok"]
+    lines = table([at_most("metadata", 1000.0, 1031.0, 1.03, "{:,.0f}"), paired("fetch", [10.0], [10.0])]).splitlines()
+    assert lines[0].split() == ["row", "base", "now", "now/base", "limit", "verdict"]
+    assert lines[1].split() == ["metadata", "1,000", "1,031", "1.0310", "≤", "1.03", "MISSED"]
+    assert lines[2].split() == ["fetch", "10.0", "10.0", "1.0000", "≥", "0.95", "ok"]
 
 
 # ---- the whole command on made-up numbers --------------------------------------------------------------------------------------
@@ -119,10 +119,10 @@ def test_benchmark_of_old_and_new_code_prints_each_measurement_exactly_once(
     numbers: Numbers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main([]) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     names = [name for part in command.names().values() for name in part]
-    assert [line[: len(name)] for line, name in zip(shown.splitlines()[1:], names, strict=False)] == names
-    assert f"{len(names)} rows, 0 missed" in shown
+    assert [line[: len(name)] for line, name in zip(output.splitlines()[1:], names, strict=False)] == names
+    assert f"{len(names)} rows, 0 missed" in output
     assert len(names) == len(set(names)) == len(workload.ROWS) + 3 + len(sockets.ROWS)
 
 
@@ -179,9 +179,9 @@ def test_ab_benchmark_requires_valgrind_only_for_instruction_counts(
     capsys.readouterr()
     assert command.main([]) == 2
     assert command.main(["--rows", "start to"]) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.splitlines() == [f"make ab: {instructions.MISSING}"] * 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines() == [f"make ab: {instructions.MISSING}"] * 2
     assert "apt install valgrind" in instructions.MISSING
 
 

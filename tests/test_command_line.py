@@ -35,11 +35,11 @@ class Running:
 
     def end(self, number: int = signal.SIGTERM) -> tuple[str, str, float]:
         """Send a signal, and return the rest of stdout, all of stderr, and the seconds until the process ended."""
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=READY_SECONDS)
         self.ended = True
-        return out, err, time.perf_counter() - begun
+        return out, err, time.perf_counter() - start_s
 
 
 Start = Callable[..., Running]
@@ -66,10 +66,10 @@ def test_broker_command_prints_one_address_per_broker_and_no_other_output(start:
     running = start(*arguments, brokers=3, command=command)
     assert all(re.fullmatch(r"127\.0\.0\.1:\d+", address) for address in running.addresses)
     assert len(set(running.addresses)) == 3
-    answer = ask(running.addresses[2], MetadataRequest([MetadataRequestTopic(name="orders")]), 9)
-    assert [f"{b.host}:{b.port}" for b in sorted(answer.brokers, key=lambda b: b.node_id)] == running.addresses
-    assert [b.rack for b in sorted(answer.brokers, key=lambda b: b.node_id)] == [None, "b", None]
-    assert [len(p.replica_nodes) for p in answer.topics[0].partitions] == [3, 3]
+    response = ask(running.addresses[2], MetadataRequest([MetadataRequestTopic(name="orders")]), 9)
+    assert [f"{b.host}:{b.port}" for b in sorted(response.brokers, key=lambda b: b.node_id)] == running.addresses
+    assert [b.rack for b in sorted(response.brokers, key=lambda b: b.node_id)] == [None, "b", None]
+    assert [len(p.replica_nodes) for p in response.topics[0].partitions] == [3, 3]
     out, err, _ = running.end()
     assert out == ""
     assert "profile test" in err
@@ -179,11 +179,11 @@ def test_broker_command_with_profile_kafka_uses_the_default_settings_of_kafka(st
     running = start("--port", "0", "--profile", "kafka")
     from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
-    answer = ask(running.addresses[0], DescribeConfigsRequest([DescribeConfigsResource(4, "0")]), 1)
-    held = {c.name: c.value for c in answer.results[0].configs}
-    assert held["offsets.topic.num.partitions"] == "50"
-    assert held["offsets.topic.replication.factor"] == "3"
-    assert held["group.initial.rebalance.delay.ms"] == "3000"
+    response = ask(running.addresses[0], DescribeConfigsRequest([DescribeConfigsResource(4, "0")]), 1)
+    configs = {c.name: c.value for c in response.results[0].configs}
+    assert configs["offsets.topic.num.partitions"] == "50"
+    assert configs["offsets.topic.replication.factor"] == "3"
+    assert configs["group.initial.rebalance.delay.ms"] == "3000"
     _, err, _ = running.end()
     assert "profile" not in err
 
@@ -212,9 +212,9 @@ def test_broker_command_at_log_level_error_prints_nothing_if_no_error_occurs(sta
 
 
 def test_broker_help_lists_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         parser().parse_args(["--help"])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     out, _ = capsys.readouterr()
     options = [
         "--brokers",
@@ -241,8 +241,8 @@ def test_restart_with_the_same_data_dir_and_topic_option_does_not_recreate_the_t
     ids = []
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGTERM):
         running = start(*arguments)
-        answer = ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name="orders")]), 12)
-        ids.append((answer.cluster_id, answer.topics[0].topic_id))
+        response = ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name="orders")]), 12)
+        ids.append((response.cluster_id, response.topics[0].topic_id))
         running.end(number)
     assert len(set(ids)) == 1
     assert running.process.returncode == 0
@@ -253,8 +253,8 @@ def test_restart_with_the_same_data_dir_and_topic_option_does_not_recreate_the_t
 )
 def test_journal_topic_option_creates_the_journal_topic(start: Start, options: tuple[str, ...], name: str) -> None:
     running = start("--port", "0", *options)
-    answer = ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name=name)]), 12)
-    assert (answer.topics[0].error_code, len(answer.topics[0].partitions)) == (0, 1)
+    response = ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name=name)]), 12)
+    assert (response.topics[0].error_code, len(response.topics[0].partitions)) == (0, 1)
     running.end()
     assert running.process.returncode == 0
 

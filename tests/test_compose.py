@@ -50,16 +50,18 @@ def test_compose_command_runs_three_brokers_with_different_racks(options: Any) -
 def test_each_compose_broker_has_inside_and_outside_listeners_on_its_own_ports(
     listeners: dict[int, dict[str, Listener]],
 ) -> None:
-    assert [sorted(of_one) for of_one in listeners.values()] == [["INSIDE", "OUTSIDE"]] * 3
-    bound = [listener.port for of_one in listeners.values() for listener in of_one.values()]
+    assert [sorted(broker_listeners) for broker_listeners in listeners.values()] == [["INSIDE", "OUTSIDE"]] * 3
+    bound = [listener.port for broker_listeners in listeners.values() for listener in broker_listeners.values()]
     assert len(set(bound)) == 6
-    assert {listener.host for of_one in listeners.values() for listener in of_one.values()} == {"0.0.0.0"}
+    assert {listener.host for broker_listeners in listeners.values() for listener in broker_listeners.values()} == {
+        "0.0.0.0"
+    }
 
 
 def test_compose_publishes_the_ports_of_the_outside_listeners(
     services: dict[str, Any], listeners: dict[int, dict[str, Listener]]
 ) -> None:
-    outside = [of_one["OUTSIDE"] for of_one in listeners.values()]
+    outside = [broker_listeners["OUTSIDE"] for broker_listeners in listeners.values()]
     assert [f"{listener.advertised_port}:{listener.port}" for listener in outside] == services["kafka"]["ports"]
     assert {listener.advertised_host for listener in outside} == {"localhost"}
 
@@ -67,8 +69,8 @@ def test_compose_publishes_the_ports_of_the_outside_listeners(
 def test_inside_listeners_in_the_compose_file_advertise_the_host_name_kafka(
     listeners: dict[int, dict[str, Listener]],
 ) -> None:
-    for of_one in listeners.values():
-        inside = of_one["INSIDE"]
+    for broker_listeners in listeners.values():
+        inside = broker_listeners["INSIDE"]
         assert (inside.advertised_host, inside.advertised_port) == ("kafka", inside.port)
 
 
@@ -78,7 +80,9 @@ def test_compose_health_check_queries_every_broker(
     kind, program, command, *addresses = services["kafka"]["healthcheck"]["test"]
     assert (kind, program, command) == ("CMD", "kafkaproto", "health")
     health_addresses = health.parser().parse_args(addresses).addresses
-    assert health_addresses == [("127.0.0.1", of_one["INSIDE"].port) for of_one in listeners.values()]
+    assert health_addresses == [
+        ("127.0.0.1", broker_listeners["INSIDE"].port) for broker_listeners in listeners.values()
+    ]
 
 
 def test_dockerfile_copies_all_files_that_the_build_needs(services: dict[str, Any]) -> None:
@@ -134,6 +138,6 @@ def test_spark_job_in_the_compose_file_has_profile_spark_and_waits_for_the_broke
     assert f"--packages={session.CONNECTOR}" in command[:script]
     assert spark["image"].startswith(f"spark:{session.CONNECTOR.rsplit(':', 1)[1]}")
     job = windowed_counts.parser().parse_args(command[script + 1 :])
-    inside = [of_one["INSIDE"] for of_one in listeners.values()]
+    inside = [broker_listeners["INSIDE"] for broker_listeners in listeners.values()]
     assert job.bootstrap == ",".join(f"{listener.advertised_host}:{listener.advertised_port}" for listener in inside)
     assert {job.source, job.target} == {name for name, _, _ in options.topic}

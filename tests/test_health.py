@@ -63,8 +63,8 @@ def test_health_command_prints_an_error_line_if_the_server_is_not_a_kafka_broker
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    address, answer = listening
-    answer(data)
+    address, respond = listening
+    respond(data)
     assert check(monkeypatch, address) == health.UNHEALTHY
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"kafkaproto health: {address} does not respond: ") and not line.endswith(": ")

@@ -184,9 +184,9 @@ def test_compose_brokers_become_healthy_and_stop_on_the_stop_signal(
     assert kind == "CMD"
     assert image.check(health_command, {}).returncode == 1
     container = run(*compose["command"], brokers=3)
-    begun = time.monotonic()
+    start_s = time.monotonic()
     while (healthy := image.check(health_command, container.variables)).returncode:
-        assert time.monotonic() - begun < seconds(check["interval"]) * check["retries"], healthy.stderr
+        assert time.monotonic() - start_s < seconds(check["interval"]) * check["retries"], healthy.stderr
         time.sleep(0.2)
     assert healthy.stderr == ""
     outside = [f"localhost:{port.partition(':')[0]}" for port in compose["ports"]]

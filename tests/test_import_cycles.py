@@ -66,8 +66,8 @@ def steps(graph: grimp.ImportGraph, cycle: tuple[str, ...]) -> Iterator[str]:
             (place["line_number"], place["line_contents"])
             for place in graph.get_import_details(importer=importer, imported=imported)
         )
-        where = "; ".join(f"line {number}: {text}" for number, text in places)
-        yield f"  {importer} imports {imported} ({where})"
+        lines = "; ".join(f"line {number}: {text}" for number, text in places)
+        yield f"  {importer} imports {imported} ({lines})"
 
 
 @pytest.fixture(scope="module")

@@ -108,8 +108,8 @@ def undocumented_in(kind: type) -> Iterator[str]:
     """Yield the parts of one class without a docstring."""
     [tree] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(tree, ast.ClassDef)
-    about = ast.get_docstring(tree)
-    if about is None:
+    docstring = ast.get_docstring(tree)
+    if docstring is None:
         yield kind.__name__
     statements = list(tree.body)
     for function in tree.body:
@@ -122,7 +122,7 @@ def undocumented_in(kind: type) -> Iterator[str]:
         name = _assigned(statement)
         if name is None or name.startswith("_") or _is_text(following):
             continue
-        if re.search(rf"\b{name}\b", about or "") is None:
+        if re.search(rf"\b{name}\b", docstring or "") is None:
             yield f"{kind.__name__}.{name}"
 
 
