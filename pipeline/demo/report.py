@@ -24,9 +24,9 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
         progress.note(note)
     progress.note(f"the report is {report.path}")
     broken = [outcome.rule.number for outcome in outcomes if outcome.verdict == BROKEN]
-    held = sum(outcome.verdict == HOLDS for outcome in outcomes)
+    holding_count = sum(outcome.verdict == HOLDS for outcome in outcomes)
     return [
         same("rules of Kafka that the traffic broke", "none", ", ".join(broken) or "none"),
-        within("rules that were exercised and hold", MIN_EXERCISED, len(outcomes), held),
+        within("rules that were exercised and hold", MIN_EXERCISED, len(outcomes), holding_count),
         same("entries that were dropped or cannot be decoded", "nothing", "; ".join(notes) or "nothing"),
     ]

@@ -118,8 +118,8 @@ class Rows:
             arrays.append(_header_lists(self._headers))
         rows = pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS[self._with_headers])
         if self._cuts:
-            begun = pc.greater_equal(offsets, _arrow(self._first_offsets))
-            rows = rows.filter(pc.and_(begun, pc.less(offsets, range_.end)))
+            is_from_start = pc.greater_equal(offsets, _arrow(self._first_offsets))
+            rows = rows.filter(pc.and_(is_from_start, pc.less(offsets, range_.end)))
         self._clear()
         return rows
 

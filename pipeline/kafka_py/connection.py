@@ -116,13 +116,13 @@ class Connection:
             raise type(error)(f"{self.address}: {error}") from None
 
     def _agree(self) -> None:
-        asking: bytes | None = self._client.ask_versions()
-        while asking is not None:
-            self._send(asking)
+        request_bytes: bytes | None = self._client.ask_versions()
+        while request_bytes is not None:
+            self._send(request_bytes)
             if not self._settings.security.tls:
                 self._check_peer()
             response = self.receive()
-            asking = self._client.agree(response)
+            request_bytes = self._client.agree(response)
         if response.error_code:
             raise KafkaError(
                 response.error_code,

@@ -143,8 +143,8 @@ class Planner:
         new = self.earliest(sorted(end.keys() - start.keys()))
         if settings.fail_on_data_loss and (losses := lost(start, end, new)):
             raise DataLoss("; ".join(losses))
-        begin = {**start, **new}
-        ranges = [Range(*partition, begin[partition], offset) for partition, offset in sorted(end.items())]
+        start_offsets = {**start, **new}
+        ranges = [Range(*partition, start_offsets[partition], offset) for partition, offset in sorted(end.items())]
         return split(ranges, settings.min_partitions, settings.max_records_per_partition)
 
 

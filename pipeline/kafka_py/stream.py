@@ -59,28 +59,28 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
 
     @without_our_frames
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        begin = self._position if start is None else from_json(start)
-        if begin is None:
-            begin = self._begin().offsets
-        most = self._most(limit)
-        end = dict(self._planner.latest(begin) if self._frozen is None else self._frozen)
+        start_offsets = self._position if start is None else from_json(start)
+        if start_offsets is None:
+            start_offsets = self._begin().offsets
+        max_offsets = self._most(limit)
+        end = dict(self._planner.latest(start_offsets) if self._frozen is None else self._frozen)
         first = self._position is None or self._frozen is not None
-        if first and self._initial is not None and begin == self._initial.offsets:
+        if first and self._initial is not None and start_offsets == self._initial.offsets:
             # A partition that starts at latest has no records in the first batch. Spark does not keep the start of a Python source, but
             # the end of a batch: a restart before the first batch is done continues from here and not from a later end.
             # The frozen end may even be before it.
-            end |= {partition: begin[partition] for partition in self._initial.late if partition in end}
-        if most is None:
+            end |= {partition: start_offsets[partition] for partition in self._initial.late if partition in end}
+        if max_offsets is None:
             return to_json(end)
-        new = self._planner.earliest(sorted(end.keys() - begin.keys()))
-        return to_json(limited(most, {**begin, **new}, end))
+        new = self._planner.earliest(sorted(end.keys() - start_offsets.keys()))
+        return to_json(limited(max_offsets, {**start_offsets, **new}, end))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         self._position = from_json(end)
         if start == end:
             return []
-        begin = self._begun(from_json(start), self._position)
-        return [RangePartition(range_) for range_ in self._planner.ranges(begin, self._position)]
+        start_offsets = self._begun(from_json(start), self._position)
+        return [RangePartition(range_) for range_ in self._planner.ranges(start_offsets, self._position)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_range(self._settings, partition)
@@ -94,8 +94,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
     # ---- Spark 4.2 and later -------------------------------------------------------------------------------------------------
 
     def getDefaultReadLimit(self) -> Any:
-        most = self._settings.max_offsets_per_trigger
-        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+        max_offsets = self._settings.max_offsets_per_trigger
+        return ReadAllAvailable() if max_offsets is None else ReadMaxRows(max_offsets)
 
     def reportLatestOffset(self) -> dict[str, Any]:
         return to_json(self._planner.latest({}))

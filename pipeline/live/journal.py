@@ -29,13 +29,13 @@ def problem(bootstrap: str, journal: str, folder: Path) -> str | None:
             metadata = ask(address, request, METADATA_VERSION)
             if metadata.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 return f"{address} has no topic {journal}; start it as kafkaproto broker --journal-topic {journal}"
-            end, begin = _end(metadata, journal), resume_offset(folder, journal)
+            end, start = _end(metadata, journal), resume_offset(folder, journal)
         except (OSError, EOFError, DecodeError) as error:
             why = error
             continue
-        if end < begin:
+        if end < start:
             return (
-                f"{journal} of {address} ends at offset {end}, but {folder} continues at {begin}: the broker was restarted without its data; "
+                f"{journal} of {address} ends at offset {end}, but {folder} continues at {start}: the broker was restarted without its data; "
                 "give another --checkpoint, or start the broker with --data-dir"
             )
         return None

@@ -266,8 +266,14 @@ def produce_rows(keys: Row, exchange: Exchange, request: Any, response: Any) -> 
             heads = _batch_headers(data.records)
             partition_response = partition_responses.get((topic.name, topic.topic_id, data.index))
             base = -1 if partition_response is None else partition_response.base_offset
-            where = {**topic_columns(topic.name, topic.topic_id), "partition": data.index}
-            row = {**empty_row("partitions"), **keys, **where, "position": position, **_records_columns(heads, length)}
+            partition_columns = {**topic_columns(topic.name, topic.topic_id), "partition": data.index}
+            row = {
+                **empty_row("partitions"),
+                **keys,
+                **partition_columns,
+                "position": position,
+                **_records_columns(heads, length),
+            }
             if partition_response is not None:
                 row |= {"error": partition_response.error_code, "log_start": partition_response.log_start_offset}
                 if base >= 0:
@@ -276,7 +282,7 @@ def produce_rows(keys: Row, exchange: Exchange, request: Any, response: Any) -> 
                         "next_offset": base + heads[0].last_offset_delta + 1 if heads else None,
                     }
             yield "partitions", row
-            yield from _batch_rows(keys, where, heads, base)
+            yield from _batch_rows(keys, partition_columns, heads, base)
             position += 1
 
 
@@ -289,8 +295,14 @@ def fetch_rows(
         for data in topic.partitions:
             length = 0 if data.records is None else next(lengths, 0)
             heads, messages = _record_headers(data.records)
-            where = {**topic_columns(topic.topic, topic.topic_id), "partition": data.partition_index}
-            row = {**empty_row("partitions"), **keys, **where, "position": position, **_records_columns(heads, length)}
+            partition_columns = {**topic_columns(topic.topic, topic.topic_id), "partition": data.partition_index}
+            row = {
+                **empty_row("partitions"),
+                **keys,
+                **partition_columns,
+                "position": position,
+                **_records_columns(heads, length),
+            }
             row |= {
                 "error": data.error_code,
                 "base_offset": heads[0].base_offset if heads else None,
@@ -308,7 +320,7 @@ def fetch_rows(
                     "limit_bytes": requested_partition.limit_bytes,
                     "requested_epoch": requested_partition.epoch,
                 }
-            message_rows = list(_message_rows(keys, where, messages, row["requested_offset"]))
+            message_rows = list(_message_rows(keys, partition_columns, messages, row["requested_offset"]))
             if message_rows:
                 row |= {
                     "base_offset": message_rows[0][1]["base_offset"],
@@ -316,7 +328,7 @@ def fetch_rows(
                 }
             yield "partitions", row
             if heads:
-                yield from _with_markers(_batch_rows(keys, where, heads, None), data.records)
+                yield from _with_markers(_batch_rows(keys, partition_columns, heads, None), data.records)
             yield from message_rows
             position += 1
 

@@ -86,7 +86,7 @@ class Rows:
         return {
             "sessions": self._sessions.carried(),
             "topics": self._cluster.topics,
-            "reported": [[*about, value] for about, value in self._reported.items()],
+            "reported": [[*reported_key, value] for reported_key, value in self._reported.items()],
             "connections": [[number, shared_columns] for number, shared_columns in self._connections.items()],
             "closed": list(self._closed),
             "throttles": [[number, *why] for number, why in self._throttles.items()],
@@ -103,7 +103,7 @@ class Rows:
         rows = cls(run, wall_ms, at_ns)
         rows._cluster.topics = {str(topic_id): str(name) for topic_id, name in carried["topics"].items()}
         rows._sessions = Sessions.from_carried(carried["sessions"])
-        rows._reported = {tuple(about): value for *about, value in carried["reported"]}
+        rows._reported = {tuple(reported_key): value for *reported_key, value in carried["reported"]}
         rows._connections = {
             int(number): _only(_CONNECTION_COLUMNS, shared_columns) for number, shared_columns in carried["connections"]
         }

@@ -207,9 +207,9 @@ class Sessions:
         session = self._open.get(key)
         if session is None:
             return 0
-        begun_ns = exchange.handled_ns or exchange.received_ns
+        start_ns = exchange.handled_ns or exchange.received_ns
         return sum(
-            since_ns < begun_ns and partition_key not in response_partitions
+            since_ns < start_ns and partition_key not in response_partitions
             for partition_key, since_ns in session.due_since_ns.items()
         )
 

@@ -73,7 +73,7 @@ def _add_partitions_to_txn(keys: Row, request: Any, response: Any) -> Rows:
         for transaction in request.transactions:
             errors = _errors_of_topics(results.get(transaction.transactional_id, ()))
             of_request = response.error_code or None if response else None
-            about = {
+            transaction_columns = {
                 "transactional_id": transaction.transactional_id,
                 "producer_id": transaction.producer_id,
                 "producer_epoch": transaction.producer_epoch,
@@ -81,18 +81,18 @@ def _add_partitions_to_txn(keys: Row, request: Any, response: Any) -> Rows:
             }
             for name, index in _places(transaction.topics, "partitions"):
                 error = errors.get((name, index), of_request)
-                yield _row(keys, position, **about, topic=name, partition=index, error=error)
+                yield _row(keys, position, **transaction_columns, topic=name, partition=index, error=error)
                 position += 1
         return
     errors = {} if response is None else _errors_of_topics(response.results_by_topic_v3_and_below)
-    about = {
+    transaction_columns = {
         "transactional_id": request.v3_and_below_transactional_id,
         "producer_id": request.v3_and_below_producer_id,
         "producer_epoch": request.v3_and_below_producer_epoch,
         "verify_only": False,
     }
     for position, (name, index) in enumerate(_places(request.v3_and_below_topics, "partitions")):
-        yield _row(keys, position, **about, topic=name, partition=index, error=errors.get((name, index)))
+        yield _row(keys, position, **transaction_columns, topic=name, partition=index, error=errors.get((name, index)))
 
 
 def _places(topics: Iterable[Any], field: str) -> Iterator[tuple[str, int]]:
@@ -138,7 +138,7 @@ def _write_txn_markers(keys: Row, request: Any, response: Any) -> Rows:
     }
     position = 0
     for marker in request.markers:
-        about = {
+        marker_columns = {
             "producer_id": marker.producer_id,
             "producer_epoch": marker.producer_epoch,
             "committed": marker.transaction_result,
@@ -146,7 +146,7 @@ def _write_txn_markers(keys: Row, request: Any, response: Any) -> Rows:
         }
         for name, index in _places(marker.topics, "partition_indexes"):
             error = errors.get((marker.producer_id, name, index))
-            yield _row(keys, position, **about, topic=name, partition=index, error=error)
+            yield _row(keys, position, **marker_columns, topic=name, partition=index, error=error)
             position += 1
 
 
@@ -160,11 +160,15 @@ def _describe_producers(keys: Row, request: Any, response: Any) -> Rows:
     position = 0
     for topic in () if response is None else response.topics:
         for partition in topic.partitions:
-            where = {"topic": topic.name, "partition": partition.partition_index, "error": partition.error_code}
+            partition_columns = {
+                "topic": topic.name,
+                "partition": partition.partition_index,
+                "error": partition.error_code,
+            }
             producers = partition.active_producers or ([None] if partition.error_code else [])
             for producer in producers:
-                about = {} if producer is None else _active_producer(producer)
-                yield _row(keys, position, **where, **about)
+                producer_columns = {} if producer is None else _active_producer(producer)
+                yield _row(keys, position, **partition_columns, **producer_columns)
                 position += 1
 
 
@@ -185,12 +189,12 @@ def _describe_transactions(keys: Row, request: Any, response: Any) -> Rows:
     """
     position = 0
     for described in () if response is None else response.transaction_states:
-        about = {
+        transaction_columns = {
             "transactional_id": described.transactional_id,
             "error": described.error_code,
         }
         if not described.error_code:
-            about |= {
+            transaction_columns |= {
                 **_of_producer(described),
                 "state": described.transaction_state,
                 "timeout_ms": described.transaction_timeout_ms,
@@ -198,7 +202,7 @@ def _describe_transactions(keys: Row, request: Any, response: Any) -> Rows:
             }
         places = [(topic.topic, index) for topic in described.topics for index in topic.partitions]
         for name, index in places or [(None, None)]:
-            yield _row(keys, position, **about, topic=name, partition=index)
+            yield _row(keys, position, **transaction_columns, topic=name, partition=index)
             position += 1
 
 

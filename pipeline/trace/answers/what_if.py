@@ -145,13 +145,13 @@ class _Plan:
             self.throttled_ms += wait.throttle_ms
             self.longest_ms = max(self.longest_ms, wait.throttle_ms)
             self.long += wait.throttle_ms >= 60_000
-            begun_ms, _ = self.times.get(wait.conn, (wait.at_ms, 0))
-            self.times[wait.conn] = begun_ms, wait.at_ms + wait.throttle_ms
+            start_ms, _ = self.times.get(wait.conn, (wait.at_ms, 0))
+            self.times[wait.conn] = start_ms, wait.at_ms + wait.throttle_ms
             self.differences += self._decided.pop(wait.seq, wait.throttle_ms) != wait.throttle_ms
 
     def row(self, client: tuple[Any, ...]) -> dict[str, Any]:
         _, broker, api, client_id = client
-        open_ms = sum(ended_ms - begun_ms for begun_ms, ended_ms in self.times.values())
+        open_ms = sum(end_ms - start_ms for start_ms, end_ms in self.times.values())
         return {
             "client_id": client_id,
             "api": api,

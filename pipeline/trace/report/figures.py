@@ -38,7 +38,10 @@ def swim_lanes(rows: Rows) -> str | None:
             axes.broken_barh(waits, (at - 0.3, 0.6), facecolor="none", edgecolor=INK, hatch="//////", linewidth=0.3)
             work = [(r["received_ms"], max(r["handled_ms"] - r["received_ms"], 0.5)) for r in group]
             axes.broken_barh(work, (at - 0.3, 0.6), facecolor=SERIES[0])
-            handled = [(r["handled_ms"], begins - r["handled_ms"]) for r, (begins, _) in zip(group, waits, strict=True)]
+            handled = [
+                (r["handled_ms"], wait_start_ms - r["handled_ms"])
+                for r, (wait_start_ms, _) in zip(group, waits, strict=True)
+            ]
             axes.broken_barh(handled, (at - 0.3, 0.6), facecolor=SERIES[1])
             mutes = [(r["ready_ms"], r["muted_ms"]) for r in group if r["muted_ms"]]
             axes.broken_barh(mutes, (at - 0.15, 0.3), facecolor=BAD)
@@ -146,7 +149,7 @@ def offsets(rows: Rows) -> str | None:
     with Drawing("offsets", 2.3 * len(places) + 0.4, panels=len(places)) as (first, render):
         for axes, ((topic, partition), group) in zip(first.figure.axes, places, strict=True):
             readers = iter(SERIES[1:])
-            lines = [(line, list(of)) for line, of in groupby(group, key=lambda r: r["line"])]
+            lines = [(line, list(line_rows)) for line, line_rows in groupby(group, key=lambda r: r["line"])]
             for line, points in sorted(lines, key=lambda pair: pair[0].startswith("read by"))[: len(SERIES)]:
                 styles = {"produced": (SERIES[0], "-"), "high watermark": (INK, ":"), "last stable offset": (INK, "--")}
                 colour, dashes = styles.get(line) or (next(readers), "-")

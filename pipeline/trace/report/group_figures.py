@@ -20,11 +20,11 @@ def lag(rows: Rows) -> str | None:
 
     rows: the result of the query `over-time` in the section `lag` of the report. Returns the SVG as text, or None if there are no rows.
     """
-    groups = [(group, list(of)) for group, of in groupby(rows, key=lambda r: r["group_id"])]
+    groups = [(group, list(group_rows)) for group, group_rows in groupby(rows, key=lambda r: r["group_id"])]
     if not groups:
         return None
     largest = sorted(groups, key=lambda pair: -max(r["lag"] for r in pair[1]))[:MAX_GROUPS]
-    series = [(group, [r["at_s"] for r in of], [r["lag"] for r in of]) for group, of in largest]
+    series = [(group, [r["at_s"] for r in group_rows], [r["lag"] for r in group_rows]) for group, group_rows in largest]
     return over_time("lag", series, "records behind", "post")
 
 
@@ -37,7 +37,10 @@ def owners(rows: Rows) -> str | None:
     """
     if not rows:
         return None
-    lanes = [(key, list(of)) for key, of in groupby(rows, key=lambda r: (r["group_id"], r["topic"], r["partition"]))]
+    lanes = [
+        (key, list(lane_rows))
+        for key, lane_rows in groupby(rows, key=lambda r: (r["group_id"], r["topic"], r["partition"]))
+    ]
     numbers: dict[tuple[str, str], int] = {}
     for row in sorted(rows, key=lambda r: r["from_s"]):
         in_group = sum(group == row["group_id"] for group, _ in numbers)
@@ -55,8 +58,8 @@ def owners(rows: Rows) -> str | None:
         axes.set_yticks(range(len(lanes)), labels, fontsize=7.5)
         axes.set_xlabel("seconds of the trace")
         axes.grid(axis="y", visible=False)
-        shown = range(min(max(numbers.values()) + 1, len(SERIES)))
-        handles = [Rectangle((0, 0), 1, 1, facecolor=SERIES[number]) for number in shown]
-        names = [f"owner {number + 1} of its group" for number in shown]
+        owner_numbers = range(min(max(numbers.values()) + 1, len(SERIES)))
+        handles = [Rectangle((0, 0), 1, 1, facecolor=SERIES[number]) for number in owner_numbers]
+        names = [f"owner {number + 1} of its group" for number in owner_numbers]
         legend(axes, [*handles, Rectangle((0, 0), 1, 1, facecolor=BAD)], [*names, "no owner"])
         return render()

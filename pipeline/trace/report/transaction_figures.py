@@ -47,6 +47,8 @@ def invisible(rows: Rows) -> str | None:
 
     rows: the result of the query `invisible` in the section `transactions` of the report. Returns the SVG as text, or None if there are no rows.
     """
-    topics = [(topic, list(of)) for topic, of in groupby(rows, key=lambda r: r["topic"])]
-    series = [(topic, [r["at_s"] for r in of], [r["invisible"] for r in of]) for topic, of in topics]
+    topics = [(topic, list(topic_rows)) for topic, topic_rows in groupby(rows, key=lambda r: r["topic"])]
+    series = [
+        (topic, [r["at_s"] for r in topic_rows], [r["invisible"] for r in topic_rows]) for topic, topic_rows in topics
+    ]
     return over_time("invisible", series, "records not yet visible", "pre") if series else None
