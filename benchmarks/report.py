@@ -21,10 +21,10 @@ def write_section(
     the section. text: the paragraph before the table. head: titles of the columns. rows: cells of each table row.
     """
     section = section_text(key, title, command, text, head, rows)
-    begin, end = markers(key)
+    start_marker, end_marker = markers(key)
     page = PAGE.read_text() if PAGE.exists() else "# Benchmarks\n"
-    if begin in page and end in page:
-        page = page[: page.index(begin)] + section + page[page.index(end) + len(end) :]
+    if start_marker in page and end_marker in page:
+        page = page[: page.index(start_marker)] + section + page[page.index(end_marker) + len(end_marker) :]
     else:
         page = page.rstrip("\n") + "\n\n" + section + "\n"
     PAGE.write_text(page)
@@ -39,12 +39,12 @@ def section_text(
     key: the name in the marker lines, ``<!-- key -->`` and ``<!-- /key -->``. text: the paragraph before the table. head: titles of the columns.
     rows: cells of each table row.
     """
-    begin, end = markers(key)
+    start_marker, end_marker = markers(key)
     table = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     table += ["| " + " | ".join(row) + " |" for row in rows]
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}"
     created = f"Made by `{command}` on {datetime.date.today().isoformat()} ({machine})."
-    return "\n".join([begin, f"## {title}\n\n{text}\n\n{created}\n", *table, end])
+    return "\n".join([start_marker, f"## {title}\n\n{text}\n\n{created}\n", *table, end_marker])
 
 
 def add_limitation(parser: argparse.ArgumentParser) -> None:
