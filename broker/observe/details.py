@@ -1,4 +1,4 @@
-"""The details of a request and its response: group, topics, partitions, error names and offsets.
+"""The details of a request and its response: group, transactional id, topics, partitions, error names and offsets.
 
 The messages of all APIs use the same few field names, so one traversal of a message finds the details. This module contains nothing
 that is specific to one API.
@@ -17,11 +17,15 @@ from kafkaproto.error_codes import ErrorCode
 MAX_RESULTS = 50
 """The maximum number of results that the details of one response contain."""
 
-_NAMES = ("name", "topic", "resource_name", "group_id", "key", "member_id", "log_dir")
+_NAMES = ("name", "topic", "resource_name", "group_id", "key", "transactional_id", "member_id", "log_dir")
 _INDEXES = ("partition_index", "index", "partition", "partition_id")
 _RESPONSE_OFFSETS = ("base_offset", "offset", "committed_offset", "end_offset", "low_watermark")
 _REQUEST_OFFSETS = ("fetch_offset", "committed_offset")
 _GROUPS = ("group_id", "coordinator_keys", "key", "groups")
+_TRANSACTIONS = ("transactional_id", "v3_and_below_transactional_id", "transactional_ids", "transactions")
+_COORDINATED = ("coordinator_keys", "key")
+_TRANSACTION_KEY_TYPE = 1
+"""The key type of a FindCoordinator request whose keys are transactional ids."""
 _NO_OFFSET = -1
 NO_RESPONSE = "no response"
 """The text used as the error of each partition if the request gets no response."""
@@ -52,9 +56,9 @@ class Result(NamedTuple):
 
 
 class Details(NamedTuple):
-    """The details of one request and its response: the group, the error and the results for partitions or other items.
+    """The details of one request and its response: the group, transactional id and error, and the results for partitions or other items.
 
-    group_id: the group ids in the request, or the keys of a FindCoordinator request, joined by commas; None if there are none.
+    group_id: the group ids in the request, or the keys of a FindCoordinator request for groups, joined by commas; None if there are none.
     error: the name of the error of the whole response, "NONE" without an error.
     """
 
@@ -64,6 +68,8 @@ class Details(NamedTuple):
     """One result for each partition, topic, resource or group in the response, at most 50."""
     left_out: int = 0
     """The number of results of the response that are missing in `results`, because `results` contains at most 50."""
+    transactional_id: str | None = None
+    """The transactional ids in the request, also in a FindCoordinator request, joined by commas; None if there are none."""
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -72,9 +78,10 @@ class Details(NamedTuple):
         return tuple(dict.fromkeys(name for name in names if name != ErrorCode.NONE.name))
 
     def __str__(self) -> str:
+        transaction = [] if self.transactional_id is None else [f"transactional id {printable(self.transactional_id)}"]
         group = [] if self.group_id is None else [f"group {printable(self.group_id)}"]
         error = [] if self.error == ErrorCode.NONE.name else [self.error]
-        return " ".join([*group, *error, ", ".join(_shortened(self.results, self.left_out))]).strip()
+        return " ".join([*transaction, *group, *error, ", ".join(_shortened(self.results, self.left_out))]).strip()
 
 
 def _shortened(results: tuple[Result, ...], left_out: int, most: int = 4) -> Iterator[str]:
@@ -97,29 +104,35 @@ def error_name(error_code: int) -> str:
 
 
 class RequestDetails(NamedTuple):
-    """The details taken from a request: its group, and its partitions with their offsets.
+    """The details taken from a request: its group and transactional id, and its partitions with their offsets.
 
-    group_id: the group ids in the request, or the keys of a FindCoordinator request, joined by commas; None if there are none. offsets: maps
-    (topic, partition) to the offset in the request, or to None if the API sends no offset.
+    group_id, transactional_id: the group ids and the transactional ids in the request, joined by commas; None if there are none. The keys of a
+    FindCoordinator request are in one of the two. offsets: maps (topic, partition) to the offset in the request, or to None if the API sends no
+    offset.
     """
 
     group_id: str | None = None
     offsets: Mapping[tuple[str, int], int | None] = {}
+    transactional_id: str | None = None
 
     def unanswered(self) -> Details:
         """Return the details of a request that gets no response (acks=0)."""
         results = tuple(Result(name, index, NO_RESPONSE, None) for name, index in self.offsets)
-        return Details(self.group_id, ErrorCode.NONE.name, results[:MAX_RESULTS], len(results[MAX_RESULTS:]))
+        left_out = len(results[MAX_RESULTS:])
+        return Details(self.group_id, ErrorCode.NONE.name, results[:MAX_RESULTS], left_out, self.transactional_id)
 
 
 def request_details(request: Any, topic_name: TopicName) -> RequestDetails:
-    """Return the group of a request, and its partitions with their offsets. `response_details` combines them with the response.
+    """Return the group and transactional id of a request, and its partitions with their offsets. `response_details` combines them with the response.
 
     topic_name: a function that returns the name of a topic id, for requests that name topics by id.
     """
     items = _items(request, "", topic_name)
     offsets = {(name, index): _first(item, _REQUEST_OFFSETS) for name, item, index in items if index is not None}
-    return RequestDetails(_group_of(request), offsets)
+    groups, transactions = _GROUPS, _TRANSACTIONS
+    if _first(request, ("key_type",)) == _TRANSACTION_KEY_TYPE:
+        groups, transactions = (), _COORDINATED
+    return RequestDetails(_ids(request, groups, "group_id"), offsets, _ids(request, transactions, "transactional_id"))
 
 
 def response_details(response: Any, request: RequestDetails, topic_name: TopicName) -> Details:
@@ -137,15 +150,20 @@ def response_details(response: Any, request: RequestDetails, topic_name: TopicNa
         if offset is None:
             offset = _first(item, _RESPONSE_OFFSETS)
         result_offset = None if offset is None or offset <= _NO_OFFSET else offset
-        results.append(Result(name, index, error_name(getattr(item, "error_code", 0)), result_offset))
-    return Details(request.group_id, error_name(getattr(response, "error_code", 0)), tuple(results), left_out)
+        results.append(Result(name, index, error_name(_error_code(item)), result_offset))
+    error = error_name(_error_code(response))
+    return Details(request.group_id, error, tuple(results), left_out, request.transactional_id)
 
 
-def _group_of(request: Any) -> str | None:
-    for attribute in _GROUPS:
-        value = getattr(request, attribute, None)
+def _ids(request: Any, names: tuple[str, ...], name_in_item: str) -> str | None:
+    """Return the value of the first field of `names` that is not empty, None if all are empty. The items of a list are joined by commas.
+
+    name_in_item: the field with the id if the items of the list are structures.
+    """
+    for name in _known(cast(Any, type(request)), names):
+        value = getattr(request, name)
         if isinstance(value, list):
-            value = ", ".join(str(getattr(item, "group_id", item)) for item in value)
+            value = ", ".join(str(getattr(item, name_in_item, item)) for item in value)
         if value:
             return str(value)
     return None
@@ -168,15 +186,13 @@ def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[s
                 yield name, item, index
                 continue
             inside = _items(item, name, topic_name)
-            if not _known(cast(Any, type(item)), ("error_code",)):
+            if not _error_fields(cast(Any, type(item))):
                 yield from inside
                 continue
             special_items = [
-                pair
-                for pair in inside
-                if getattr(pair[1], "error_code", 0) or _first(pair[1], _RESPONSE_OFFSETS) is not None
+                pair for pair in inside if _error_code(pair[1]) or _first(pair[1], _RESPONSE_OFFSETS) is not None
             ]
-            if item.error_code or not special_items:
+            if _error_code(item) or not special_items:
                 yield name, item, None
             yield from special_items
 
@@ -194,6 +210,19 @@ def _first(item: Any, names: tuple[str, ...]) -> Any:
     for name in _known(cast(Any, type(item)), names):
         return getattr(item, name)
     return None
+
+
+def _error_code(item: Any) -> int:
+    """Return the first non-zero error code in the fields of a response or of one of its items, 0 if there is none."""
+    for name in _error_fields(cast(Any, type(item))):
+        if code := getattr(item, name):
+            return int(code)
+    return 0
+
+
+@cache
+def _error_fields(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.name.endswith("error_code"))
 
 
 @cache

@@ -87,8 +87,9 @@ class Decoded:
 def _errors(layout: Message[Any], value: Any) -> Iterator[int]:
     """Yield the non-zero error codes in a value. Only fields whose layout can contain an error code are visited."""
     own, inner = _error_places(layout)
-    if own and value.error_code:
-        yield value.error_code
+    for name in own:
+        if code := getattr(value, name):
+            yield code
     for name, layout_below in inner:
         nested = getattr(value, name)
         for struct in nested if type(nested) is list else () if nested is None else (nested,):
@@ -96,8 +97,8 @@ def _errors(layout: Message[Any], value: Any) -> Iterator[int]:
 
 
 @cache
-def _error_places(layout: Message[Any]) -> tuple[bool, tuple[tuple[str, Message[Any]], ...]]:
-    """Return two values: whether a message or struct with this layout has a field `error_code`, and which of its fields to search further.
+def _error_places(layout: Message[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, Message[Any]], ...]]:
+    """Return two values: the fields with error codes of a message or struct with this layout, and which of its other fields to search further.
 
     The fields to search are the nested structs, and lists of structs, that can contain error codes. Each is a pair (name of the field, layout of the
     struct).
@@ -105,7 +106,7 @@ def _error_places(layout: Message[Any]) -> tuple[bool, tuple[tuple[str, Message[
     named_types = [*layout.fields, *((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))]
     structs = [(name, struct) for name, kind in named_types if (struct := _struct_of(kind)) is not None]
     inner = tuple((name, struct) for name, struct in structs if any(_error_places(struct)))
-    return any(name == "error_code" for name, _ in named_types), inner
+    return tuple(name for name, _ in named_types if name.endswith("error_code")), inner
 
 
 def _struct_of(kind: WireType) -> Message[Any] | None:

@@ -11,12 +11,21 @@ from kafkaproto.broker.observe.details import MAX_RESULTS, Details, Result, requ
 from kafkaproto.broker.observe.journal import RequestSeen
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from kafkaproto.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.messages.describe_transactions import DescribeTransactionsRequest
+from kafkaproto.messages.end_txn import EndTxnRequest
 from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.heartbeat import HeartbeatRequest
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkaproto.messages.offset_commit import (
@@ -82,6 +91,32 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
     (lambda: DeleteTopicsRequest([DeleteTopicState("none")], timeout_ms=1000), 6, "none UNKNOWN_TOPIC_OR_PARTITION"),
     (lambda: FindCoordinatorRequest("readers"), 3, "group readers"),
     (lambda: FindCoordinatorRequest(coordinator_keys=["readers"]), 4, "group readers readers"),
+    (lambda: FindCoordinatorRequest("shop", 1), 3, "transactional id shop"),
+    (lambda: FindCoordinatorRequest(key_type=1, coordinator_keys=["shop"]), 4, "transactional id shop shop"),
+    (lambda: InitProducerIdRequest("shop", 1000), 4, "transactional id shop"),
+    (lambda: EndTxnRequest("shop", 7, 0), 3, "transactional id shop INVALID_PRODUCER_ID_MAPPING"),
+    (
+        lambda: AddOffsetsToTxnRequest("shop", 7, 0, "readers"),
+        3,
+        "transactional id shop group readers INVALID_PRODUCER_ID_MAPPING",
+    ),
+    (
+        lambda: AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="shop",
+            v3_and_below_producer_id=7,
+            v3_and_below_topics=[AddPartitionsToTxnTopic("orders", [0])],
+        ),
+        3,
+        "transactional id shop orders-0 INVALID_PRODUCER_ID_MAPPING",
+    ),
+    (
+        lambda: AddPartitionsToTxnRequest(
+            [AddPartitionsToTxnTransaction("shop", 7, topics=[AddPartitionsToTxnTopic("orders", [0])])]
+        ),
+        4,
+        "transactional id shop orders-0 INVALID_PRODUCER_ID_MAPPING",
+    ),
+    (lambda: DescribeTransactionsRequest(["shop"]), 0, "transactional id shop shop TRANSACTIONAL_ID_NOT_FOUND"),
     (lambda: HeartbeatRequest("readers", 1, "me"), 4, "group readers UNKNOWN_MEMBER_ID"),
     (lambda: commit("readers", "orders", 1, 42), 8, "group readers orders-1 offset 42"),
     (lambda: commit("readers", "none", 1, 42), 8, "group readers none-1 UNKNOWN_TOPIC_OR_PARTITION"),
@@ -89,11 +124,15 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("request_of", "version", "expected"), CASES, ids=[text for _, _, text in CASES])
+@pytest.mark.parametrize(
+    ("request_of", "version", "expected"), CASES, ids=[f"{text} v{version}" for _, version, text in CASES]
+)
 def test_journal_details_contain_the_topic_or_group_and_the_error_of_the_request(
     cluster: VirtualCluster, client: MemoryClient, request_of: Callable[[], Any], version: int, expected: str
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)
+    client.ask(FindCoordinatorRequest("first", 1), 3)
+    cluster.advance(1000)
     client.ask(request_of(), version)
     assert str(latest(cluster).details) == expected
 
