@@ -135,7 +135,9 @@ class TransactionMethods(Base):
 
         def act() -> None:
             transaction, coordinator, _ = _find_open(self.state, transactional_id)
-            data, version = transaction.data, coordinator.settings.server_version()
+            data = transaction.data
+            # The client's version, not the server's: an EndTxn before v5 leaves the epoch as it is, because its response cannot contain a new one.
+            version = data.client_version
             request = EndRequest(transactional_id, data.producer_id, data.epoch, commits=False, client_version=version)
             with _Result(transaction, "abort_transaction") as result:
                 coordinator.end(request, self.state.actions.now_ms, result, Cause.ABORTED_BY_TEST)

@@ -17,6 +17,10 @@ from kafkaproto.testing import ProducerSeen, TestCluster, async_cluster, cluster
 from tests.support.broker.subject import subject_of
 
 FENCED, INVALID_STATE, OLD_EPOCH = 90, 48, 47
+FIRST_WITH_NEW_EPOCH = 5
+"""The first version of EndTxn that raises the producer's epoch (KIP-890)."""
+FIRST_THAT_ADDS = 12
+"""The first version of Produce that adds its partitions to the transaction (KIP-890)."""
 
 
 @pytest.fixture
@@ -87,13 +91,38 @@ def test_error_for_the_history_of_an_unknown_transactional_id_lists_all_known_id
         c.past_transactions("x")
 
 
-def test_producer_cannot_commit_a_transaction_after_method_abort_transaction(c: TestCluster) -> None:
-    producer, _ = begun(c)
-    c.abort_transaction("shop")
-    c.wait_for_transaction("shop", "CompleteAbort")
-    assert producer.end(commit=True)[0] == INVALID_STATE
-    with pytest.raises(ValueError, match="transactional id with an open transaction"):
+@pytest.mark.parametrize(
+    ("release", "version", "raised"),
+    [("3.9", 3, 0), ("4.2", 3, 0), ("4.2", 4, 0), ("4.2", 5, 1)],
+    ids=["3.9 EndTxn v3", "4.2 EndTxn v3", "4.2 EndTxn v4", "4.2 EndTxn v5"],
+)
+def test_producer_cannot_commit_a_transaction_after_method_abort_transaction(
+    release: str, version: int, raised: int
+) -> None:
+    """The epoch rises only if the producer's own abort would raise it: with EndTxn v5, which returns the new epoch (TX-38)."""
+    with cluster(topics={"orders": 2}, release=release) as c:
+        producer, topic = Producer(subject_of(c), "shop"), Topic(subject_of(c), "orders")
+        producer.init()
+        produce_version = 11
+        if version >= FIRST_WITH_NEW_EPOCH:
+            produce_version = FIRST_THAT_ADDS
+        else:
+            producer.add_once_free(topic)
+        assert producer.send(topic, 0, version=produce_version)[0] == 0
         c.abort_transaction("shop")
+        assert c.wait_for_transaction("shop", "CompleteAbort").epoch == raised
+        assert producer.end(commit=True, version=version)[0] == INVALID_STATE
+        with pytest.raises(ValueError, match="transactional id with an open transaction"):
+            c.abort_transaction("shop")
+        error, _, epoch = producer.end(commit=False, version=version)
+        assert error == 0
+        if version >= FIRST_WITH_NEW_EPOCH:
+            producer.epoch = epoch
+        else:
+            producer.add_once_free(topic)
+        sequence = 0 if raised else 1
+        assert producer.send(topic, sequence, version=produce_version)[0] == 0
+        assert producer.end(commit=True, version=version)[0] == 0
 
 
 @pytest.mark.parametrize(
