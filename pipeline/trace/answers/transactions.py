@@ -64,17 +64,18 @@ SPANS = f"""
         FROM opened o JOIN starts USING (run) JOIN ends_of_runs USING (run) LEFT JOIN ids USING (run, producer_id)
         LEFT JOIN fences USING (run, transactional_id) LEFT JOIN changes USING (run, producer_id) LEFT JOIN aborts USING (run, producer_id)
     ), spans AS (
-        SELECT *, coalesce(ended.ready_ns, prepared.at_ns, fenced_ns, abort_seen_ns) AS closed_ns,
+        SELECT *, coalesce(ended.ready_ns, prepared.at_ns, least(fenced_ns, abort_seen_ns)) AS closed_ns,
                CASE WHEN ended.committed THEN 'committed' WHEN NOT ended.committed THEN 'aborted'
                     WHEN prepared.cause IS NOT NULL THEN concat('aborted: ', prepared.cause)
-                    WHEN fenced_ns IS NOT NULL THEN 'aborted: a newer producer fenced it'
+                    WHEN fenced_ns <= coalesce(abort_seen_ns, fenced_ns) THEN 'aborted: a newer producer fenced it'
                     WHEN prepared IS NOT NULL OR abort_seen_ns IS NOT NULL THEN 'aborted: its timeout passed, or an admin ended it'
                     ELSE '{OPEN}' END AS outcome
         FROM known
     )"""
 """SQL: CTEs. The CTE `spans` has one row per transaction: when it was opened and closed, and its outcome.
 
-A transaction consists of the accepted requests with one producer id and epoch, up to and including an EndTxn.
+A transaction consists of the accepted requests with one producer id and epoch, up to and including an EndTxn. Without an EndTxn and without recorded
+causes, it ends at the first sign of its abort: an InitProducerId with its transactional id, or the fetch of an abort marker with a newer epoch.
 """
 
 HELD = f"""

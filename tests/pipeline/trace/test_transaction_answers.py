@@ -103,14 +103,43 @@ STEPS = [
 """Transactions of `orders`, one with a record of another producer behind it; of `bills`, which is fenced; and of `late`, which stays open."""
 
 
-@pytest.fixture(scope="module")
-def tables(spark: Any) -> Tables:
+def aborts(at_s: float, producer: int, epoch: int, offset: int, partition: int = 0) -> tuple[str, Row]:
+    """Return an abort marker that a consumer fetches."""
+    marker = {"control": True, "committed": False, "transactional": True}
+    return writes(at_s, producer, offset, 1, partition, api="Fetch", producer_epoch=epoch, **marker)
+
+
+TIMED_OUT = [
+    init(0, "late", 1, 0),
+    adds(1, "late", 1),
+    writes(2, 1, 0),
+    sees(3, 0, 1),
+    aborts(12, 1, 1, 1),
+    sees(12, 2, 2),
+    init(100, "late", 1, 2),
+    adds(101, "late", 1, 2),
+    ends(102, 102, "late", 1, True, producer_epoch=2),
+    init(0, "fenced", 2, 0),
+    adds(1, "fenced", 2),
+    writes(2, 2, 0, partition=1),
+    init(5, "fenced", 2, 1),
+    aborts(12, 2, 1, 1, partition=1),
+]
+"""A transaction of `late`, which times out long before its producer starts again, and one of `fenced`, which a newer producer aborts."""
+
+
+def tables_of(spark: Any, steps: list[tuple[str, Row]]) -> Tables:
     table_rows: dict[str, list[Row]] = {"requests": [], "partitions": [], "batches": [], "transactions": []}
-    for seq, (table, row) in enumerate(STEPS, 1):
+    for seq, (table, row) in enumerate(steps, 1):
         table_rows[table].append({"run": "r", "seq": seq, **row})
         times = {"received_ns": row["begun_ns"], "ready_ns": row["ready_ns"]}
         table_rows["requests"].append({"run": "r", "seq": seq, "api": row["api"], "client_id": "client", **times})
     return Tables(**{table: frame(spark, table, rows) for table, rows in table_rows.items()})
+
+
+@pytest.fixture(scope="module")
+def tables(spark: Any) -> Tables:
+    return tables_of(spark, STEPS)
 
 
 def only(query: str, tables: Tables, *names: str) -> list[tuple[Any, ...]]:
@@ -148,6 +177,16 @@ def test_transaction_analysis_counts_records_not_visible_due_to_open_transaction
     assert only("partitions", tables, *names) == [
         ("t", 0, 2, 7, 6000.0, "orders", 2.0, 1),
         ("t", 1, 1, 1, 4000.0, "bills", 14.0, 0),
+    ]
+
+
+def test_transaction_ends_with_its_abort_marker_if_its_producer_starts_again_later(spark: Any) -> None:
+    """A trace of a real Kafka has no recorded causes. The first sign of the abort says when and why the transaction ended."""
+    names = ("transactional_id", "epoch", "open_ms", "outcome")
+    assert only("transactions", tables_of(spark, TIMED_OUT), *names) == [
+        ("late", 0, 11_000.0, "aborted: its timeout passed, or an admin ended it"),
+        ("fenced", 0, 4000.0, "aborted: a newer producer fenced it"),
+        ("late", 2, 1000.0, "committed"),
     ]
 
 
