@@ -11,7 +11,7 @@ from kafkaproto.conformance.scene import LATEST, list_offsets, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import NONE
 from tests.support.transactions.errors import ERRORS
-from tests.support.transactions.scene import BOTH, FIRST_WRITE, STUCK, Copy, Loss, Scene
+from tests.support.transactions.scene import BOTH, FIRST_WRITE, STUCK, Copy, Loss, Scene, continue_unless_lost
 from tests.support.transactions.stage import STAGES
 from tests.support.transactions.transactor import COMMANDS, TransactorError
 
@@ -178,27 +178,36 @@ def test_franz_go_killed_between_txn_offset_commit_and_end_txn_commits_no_offset
 @on_ours
 @each_library
 @pytest.mark.parametrize("kind", ["transaction coordinator", "group coordinator"])
-def test_transaction_continues_while_its_coordinator_broker_is_stopped(scene: Scene, kind: str) -> None:
-    coordinators = [scene.producer, scene.group]
-    with scene.transactor() as transactor:
-        loss = Loss(scene, transactor)
-        scene.subject.stop_broker(coordinators[kind == "group coordinator"].coordinator())
-        expected = loss.resume(is_stuck=(scene.library, kind) == STUCK)
-    scene.subject.restore()
-    loss.check(expected)
+def test_transaction_continues_while_its_coordinator_broker_is_stopped(stage: Subject, library: str, kind: str) -> None:
+    def scenario(libraries: list[str]) -> list[str]:
+        scene = Scene(stage, library)
+        coordinators = [scene.producer, scene.group]
+        with scene.transactor() as transactor:
+            loss = Loss(scene, transactor)
+            stage.stop_broker(coordinators[kind == "group coordinator"].coordinator())
+            expected = loss.resume(is_stuck=(library, kind) == STUCK)
+        stage.restore()
+        loss.check(expected)
+        return libraries if loss.is_lost else []
+
+    continue_unless_lost(scenario, [library])
 
 
 @on_apache_kafka
 def test_clients_except_kafka_python_survive_a_stop_of_a_real_kafka_coordinator(stage: Subject) -> None:
-    # One stop of a broker for all clients: Apache Kafka takes seconds to stop and start one.
-    with ExitStack() as stack:
-        scenes = [Scene(stage, library, index=0) for library in COMMANDS]
-        losses = [Loss(scene, stack.enter_context(scene.transactor())) for scene in scenes]
-        stage.stop_broker(scenes[0].producer.coordinator())
-        expected = [loss.resume(is_stuck=loss.scene.library == STUCK[0]) for loss in losses]
-    stage.restore()
-    for loss, levels in zip(losses, expected, strict=True):
-        loss.check(levels)
+    def scenario(libraries: list[str]) -> list[str]:
+        # One stop of a broker for all clients: Apache Kafka takes seconds to stop and start one.
+        with ExitStack() as stack:
+            scenes = [Scene(stage, library, index=0) for library in libraries]
+            losses = [Loss(scene, stack.enter_context(scene.transactor())) for scene in scenes]
+            stage.stop_broker(scenes[0].producer.coordinator())
+            expected = [loss.resume(is_stuck=loss.scene.library == STUCK[0]) for loss in losses]
+        stage.restore()
+        for loss, levels in zip(losses, expected, strict=True):
+            loss.check(levels)
+        return [loss.scene.library for loss in losses if loss.is_lost]
+
+    continue_unless_lost(scenario, list(COMMANDS))
 
 
 @on_ours

@@ -5,7 +5,7 @@ It may also copy records and commit their offsets, and its coordinator's broker 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kafkaproto.conformance.groups import Group
@@ -24,7 +24,7 @@ It then looks up the new coordinator and sends nothing to it (`Sender._maybe_sen
 LOST_COORDINATOR = "franz-go", "unknown broker: unknown broker"
 """franz-go 1.22.2 rarely fails its producer for good if a metadata update removes the coordinator's broker while it prepares AddPartitionsToTxn.
 
-Only its metadata decides that (`Client.handleShardedReq`), and a new client has to repeat the transaction.
+Only its metadata decides that (`Client.handleShardedReq`), and a new client has to repeat the transaction: see `continue_unless_lost`.
 """
 NOTICE_MS = 1_000
 """How long kafka-python may take to notice that the coordinator closed the connection. It repeats a request that it sent before that."""
@@ -90,6 +90,19 @@ class Scene:
         return Levels(committed, transactor.read(self.topic.name, 2, LEVELS[1], last))
 
 
+def continue_unless_lost(scenario: Callable[[list[str]], list[str]], libraries: Sequence[str]) -> None:
+    """Run a scenario in which clients lose their coordinator, and once more for each client that failed with `LOST_COORDINATOR`.
+
+    The second time it must continue, because it fails rarely: a client that always fails would pass otherwise.
+
+    scenario: a function that runs new clients of some libraries, and returns the libraries whose clients failed with this error.
+    """
+    lost = scenario(list(libraries))
+    if lost:
+        lost_again = scenario(lost)
+        assert not lost_again, f"{', '.join(lost_again)} failed twice with {LOST_COORDINATOR[1]!r}"
+
+
 FIRST_WRITE = 3
 """The number of steps of `Copy.steps` up to the one that writes to the first partition."""
 
@@ -133,12 +146,16 @@ class Copy:
 
 
 class Loss:
-    """A transaction whose coordinator's broker stops after the client has written to the first of two partitions."""
+    """A transaction whose coordinator's broker stops after the client has written to the first of two partitions.
+
+    is_lost: whether the client has failed with `LOST_COORDINATOR`.
+    """
 
     def __init__(self, scene: Scene, transactor: Transactor) -> None:
         self.scene = scene
         self.copy = Copy(scene)
         self.transactor = transactor
+        self.is_lost = False
         self.copy.init(transactor)
         transactor.call("begin")
         scene.write(transactor, "1", 0)
@@ -159,6 +176,7 @@ class Loss:
         except TransactorError as error:
             if (self.scene.library, str(error)) != LOST_COORDINATOR:
                 raise
+            self.is_lost = True
             return given_up
         self.copy.add_offset(self.transactor, 1)
         self.transactor.call("commit")
