@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.groups import Group
-from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.scene import list_offsets, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transaction_log import ONGOING, PREPARE_ABORT, logged, values
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, visible, write_markers
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.needs(
 )
 
 UNKNOWN, UNKNOWN_TOPIC, NOT_LEADER, INVALID_TOPIC, NOT_AUTHORIZED, OLD_EPOCH = -1, 3, 6, 17, 29, 47
-UNKNOWN_MAPPING, NOT_ATTEMPTED, FENCED, NOT_FOUND = 49, 55, 90, 105
+INVALID_STATE, UNKNOWN_MAPPING, NOT_ATTEMPTED, FENCED, NOT_FOUND = 48, 49, 55, 90, 105
+LATEST = -1
 OUT_OF_ORDER, LONGER_TIMEOUT_MS = 45, 2000
 TIMEOUT_MS, CHECK_MS = 500, 500
 
@@ -97,6 +98,22 @@ def test_hanging_transaction_blocks_the_last_stable_offset_until_a_marker_is_wri
     assert write_markers(topic, producer.producer_id, 0) == [0]
     assert visible(topic) == (2, 2, [(producer.producer_id, 0)], 147)
     assert producers(topic) == (0, [(producer.producer_id, 0, 0, 0, -1)])
+
+
+@pytest.mark.rule("TX-29", "TX-37")
+@pytest.mark.parametrize("commit", [True, False])
+def test_end_txn_does_not_end_a_hanging_transaction_of_its_own_producer(subject: Subject, commit: bool) -> None:
+    topic, producer = new_topic(subject, partitions=2), Producer(subject)
+    producer.init()
+    assert producer.send(topic, 0, version=9) == (0, 0)
+    assert producer.end(commit=commit)[0] == INVALID_STATE
+    producer.add_once_free(topic, 1)
+    assert producer.send(topic, 0, index=1, version=9) == (0, 0)
+    producer.finish(commit=commit)
+    assert [list_offsets(topic, LATEST, isolation=1, index=index).offset for index in (0, 1)] == [0, 2]
+    assert producers(topic) == (0, [(producer.producer_id, 0, 0, -1, 0)])
+    assert write_markers(topic, producer.producer_id, 0) == [0]
+    assert visible(topic)[:2] == (2, 2)
 
 
 @pytest.mark.rule("TX-4", "TX-62", "SN-62")

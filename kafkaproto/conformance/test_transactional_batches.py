@@ -134,3 +134,17 @@ def test_batch_is_rejected_if_its_transaction_ends_before_the_batch_is_appended(
             break
     both_verified, still_ending = (0, 0), {(error, CONCURRENT) for error in (0, NOT_IN_TRANSACTION, CONCURRENT)}
     assert (NOT_IN_TRANSACTION, 0) in outcomes <= {(NOT_IN_TRANSACTION, 0), both_verified, *still_ending}
+
+
+@pytest.mark.rule("TX-31")
+@pytest.mark.releases(first="4.0")
+def test_produce_v12_right_after_end_txn_v5_is_accepted(subject: Subject) -> None:
+    """While the coordinator writes the marker of the last transaction, the leader repeats its request to add the partition."""
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init()
+    for base_offset in (0, 2, 4):
+        assert producer.send(topic, 0, version=12) == (0, base_offset)
+        error, _, producer.epoch = producer.end(commit=True, version=5)
+        assert error == 0
+    producer.wait_for("CompleteCommit")
+    assert visible(topic)[:2] == (6, 6)

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.groups import Group
-from kafkaproto.conformance.scene import Topic, list_offsets, new_topic, read
+from kafkaproto.conformance.scene import Topic, list_offsets, new_topic, read, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, visible, write_markers
 from kafkaproto.conformance.wire import produced
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.describe_transactions import DescribeTransactionsRequest
 from kafkaproto.messages.end_txn import EndTxnRequest
@@ -273,6 +274,20 @@ def test_produce_in_transaction_version_2_adds_its_partition_to_the_transaction(
         assert (epoch, sequence, start) == (producer.epoch + 1, -1, -1)
     assert producer.send(topic, 1, version=12) == (OLD_EPOCH, -1)
     assert group.committed() == {(topic.name, 0): 1}
+
+
+@pytest.mark.rule("TX-49")
+def test_transaction_completes_without_the_partitions_of_a_deleted_topic(subject: Subject) -> None:
+    deleted, topic = new_topic(subject), new_topic(subject)
+    producer = begun(subject, deleted)
+    producer.add_once_free(topic)
+    assert producer.send(topic, 0) == (0, 0)
+    request = DeleteTopicsRequest(topic_names=[deleted.name], timeout_ms=5000)
+    assert subject.ask_once(request, 3).responses[0].error_code == 0
+    coordinator = producer.coordinator()
+    wait_until(subject, lambda: deleted.metadata(coordinator).error_code == UNKNOWN_TOPIC, "the topic is deleted")
+    producer.finish(commit=True)
+    assert (visible(topic)[:2], list(producer.describe().topics)) == ((2, 2), [])
 
 
 @pytest.mark.rule("TX-70")
