@@ -129,7 +129,8 @@ def request_details(request: Any, topic_name: TopicName) -> RequestDetails:
     """
     items = _items(request, "", topic_name)
     offsets = {(name, index): _first(item, _REQUEST_OFFSETS) for name, item, index in items if index is not None}
-    groups, transactions = _GROUPS, _TRANSACTIONS
+    groups: tuple[str, ...] = _GROUPS
+    transactions: tuple[str, ...] = _TRANSACTIONS
     if _first(request, ("key_type",)) == _TRANSACTION_KEY_TYPE:
         groups, transactions = (), _COORDINATED
     return RequestDetails(_ids(request, groups, "group_id"), offsets, _ids(request, transactions, "transactional_id"))
