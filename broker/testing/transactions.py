@@ -76,14 +76,19 @@ class TransactionMethods(Base):
         return {name: view for name, view in transactions.items() if state in (None, view.state)}
 
     def transaction(self, transactional_id: str) -> TransactionSeen:
-        """Return the transaction of a transactional id. Raises ValueError, which names the existing ids, if there is no such id."""
+        """Return the transaction of a transactional id.
+
+        Raises ValueError, which names the existing ids, if there is no such id, and KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) while its
+        coordinator is loading it.
+        """
         with without_frames_of_the_broker(ValueError):
             return self._run(lambda: _seen(*_find(self.state, transactional_id)))
 
     def past_transactions(self, transactional_id: str) -> list[PastTransaction]:
         """Return the last 100 transactions of a transactional id, oldest first, each with its partitions, how it ended, and why.
 
-        The transactions of an expired id are still returned. Raises ValueError, which names the existing ids, for an id that never existed.
+        The transactions of an expired id are still returned. Raises ValueError, which names the existing ids, for an id that never existed, and
+        KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) for an id without transactions while its coordinator is loading.
         """
         check_text("transactional_id", transactional_id, "orders-tx")
 
@@ -129,8 +134,8 @@ class TransactionMethods(Base):
         """Abort the open transaction of a producer, as though the producer had aborted it. The producer's next commit fails.
 
         Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
-        (51) while the transaction's last change is not replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync
-        replicas.
+        (51) while the transaction's last change is not replicated, COORDINATOR_LOAD_IN_PROGRESS (14) while its coordinator is loading the id, and
+        COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
         """
 
         def act() -> None:
@@ -149,8 +154,8 @@ class TransactionMethods(Base):
         """Abort the open transaction of a producer, as though its timeout had passed. The producer is fenced.
 
         Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
-        (51) while the transaction's last change is not replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync
-        replicas.
+        (51) while the transaction's last change is not replicated, COORDINATOR_LOAD_IN_PROGRESS (14) while its coordinator is loading the id, and
+        COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
         """
 
         def act() -> None:
@@ -165,8 +170,8 @@ class TransactionMethods(Base):
         """Raise the epoch of a transactional id, as a second process with this id does. An open transaction is aborted.
 
         Raises ValueError, which names the existing ids, if there is no such id. Raises KafkaError CONCURRENT_TRANSACTIONS (51) while the last
-        transaction of the id is being completed or its last change is not replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has
-        too few in-sync replicas.
+        transaction of the id is being completed or its last change is not replicated, COORDINATOR_LOAD_IN_PROGRESS (14) while its coordinator is
+        loading the id, and COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
         """
 
         def act() -> None:
@@ -220,6 +225,8 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
         return view if view is not None and view.state == state else None
 
     def describe(cluster: Cluster) -> str:
+        if _loading_broker(cluster, transactional_id) is not None:
+            return f"the coordinator of the transactional id {transactional_id} is still loading it"
         view = _all(cluster).get(transactional_id)
         now = "does not exist" if view is None else f"is {view.state}"
         return f"the transactional id {transactional_id} {now}, and did not become {state}"
@@ -302,13 +309,34 @@ def _all(cluster: Cluster) -> dict[str, TransactionSeen]:
     }
 
 
+def _loading_broker(cluster: Cluster, transactional_id: str) -> int | None:
+    """Return the broker that loads the partition of the transaction topic to which a transactional id belongs, None if no broker does."""
+    for broker_id, coordinator in _coordinators(cluster):
+        try:
+            coordinator.store.get(transactional_id)
+        except KafkaError as error:
+            if error.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                return broker_id
+    return None
+
+
 def _find(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
-    """Return (the state of a transactional id, its coordinator, the coordinator's broker id). Raises ValueError for an unknown id."""
+    """Return (the state of a transactional id, its coordinator, the coordinator's broker id).
+
+    Raises ValueError for an unknown id, KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) if a broker still loads the id.
+    """
     check_text("transactional_id", transactional_id, "orders-tx")
     for broker_id, coordinator in _coordinators(cluster):
         for transaction in coordinator.store:
             if transaction.transactional_id == transactional_id:
                 return transaction, coordinator, broker_id
+    loading_broker_id = _loading_broker(cluster, transactional_id)
+    if loading_broker_id is not None:
+        raise KafkaError(
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            f"broker {loading_broker_id} is still loading the transactional id {transactional_id!r} from {TRANSACTION_TOPIC}, if it exists; call "
+            f"wait_for_transaction({transactional_id!r}, ...) first",
+        )
     raise unknown("transactional_id", transactional_id, "an existing transactional id", sorted(_all(cluster)))
 
 

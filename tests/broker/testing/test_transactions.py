@@ -10,9 +10,10 @@ import pytest
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.conformance.groups import Group
-from kafkaproto.conformance.scene import Topic
+from kafkaproto.conformance.scene import Topic, wait_until
 from kafkaproto.conformance.transactions import Producer
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.testing import ProducerSeen, TestCluster, async_cluster, cluster
 from tests.support.broker.subject import subject_of
 
@@ -186,6 +187,27 @@ async def test_async_method_wait_for_transaction_returns_the_producer_id_after_a
 
 
 METHODS = "abort_transaction", "expire_transaction", "fence_producer"
+LOAD_MS = 600_000
+
+
+def test_errors_for_a_transactional_id_say_that_its_coordinator_is_still_loading_it() -> None:
+    topics = {"orders": {"partitions": 1, "replication_factor": 3}}
+    config = {"transaction.state.log.replication.factor": 3, "kafkaproto.transaction.load.ms": LOAD_MS}
+    with cluster(brokers=3, topics=topics, config=config, clock="jump") as c:
+        subject, request = subject_of(c), FindCoordinatorRequest("shop", 1)
+        wait_until(subject, lambda: subject.ask_once(request, 3).error_code == 0, "the coordinator is known")
+        c.clock.advance(LOAD_MS)
+        begun(c)
+        c.broker(c.transaction("shop").coordinator).stop()
+        for method in ("transaction", *METHODS):
+            with pytest.raises(KafkaError, match=r"broker \d is still loading the transactional id 'shop'") as raised:
+                getattr(c, method)("shop")
+            assert raised.value.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert [past.state for past in c.past_transactions("shop")] == ["Ongoing"]
+        with pytest.raises(TimeoutError, match="the coordinator of the transactional id shop is still loading it"):
+            c.wait_for_transaction("shop", "Ongoing", timeout_s=0.05)
+        c.clock.advance(LOAD_MS)
+        assert c.transaction("shop").state == "Ongoing"
 
 
 @pytest.fixture
