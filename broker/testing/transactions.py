@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
 from kafkaproto.broker.observe.past_transaction import PastTransaction
 from kafkaproto.broker.testing.arguments import check_choice, check_int, check_text, unknown
 from kafkaproto.broker.testing.base import Base
 from kafkaproto.broker.testing.group_views import PartitionKey
 from kafkaproto.broker.testing.groups import Wait
+from kafkaproto.broker.testing.producing import Value, as_bytes
 from kafkaproto.broker.testing.records import leader_of
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
 from kafkaproto.broker.transaction.changes import Cause
@@ -186,30 +188,18 @@ class TransactionMethods(Base):
         with without_frames_of_the_broker(ValueError):
             self._run(act)
 
-    def hang_transaction(self, topic: str, partition: int = 0, value: bytes = b"hanging") -> ProducerSeen:
+    def hang_transaction(self, topic: str, partition: int = 0, value: Value = b"hanging") -> ProducerSeen:
         """Append a record in a transaction that no coordinator knows, so that no timeout ends it. The last stable offset stays at this record.
 
-        value: the value of the record. Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the transaction. Raises
-        KafkaError if the partition does not exist or has no leader.
+        value: the value of the record (bytes, text or None). Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the
+        transaction. Raises KafkaError if the partition does not exist or has no leader, or if it rejects the record: the record has no key, so the
+        topic must not be compacted.
         """
+        check_text("topic", topic, "orders")
         check_int("partition", partition, 0, example=0)
-
-        def act() -> ProducerSeen:
-            leader = leader_of(self.state, topic, partition)
-            now_ms = self.state.actions.now_ms
-            producer_id = self.state.nodes[leader.broker_id].transactions.producer_ids.take()
-            batch = build_batch(
-                [NewRecord(value, None, now_ms)],
-                producer_id=producer_id,
-                producer_epoch=0,
-                base_sequence=0,
-                attributes=TRANSACTIONAL,
-            )
-            replicas = self.state.nodes[leader.broker_id].replicas
-            append_result = replicas.append(leader, memoryview(bytearray(batch)), now_ms)
-            return ProducerSeen(producer_id, 0, 0, append_result.base_offset)
-
-        return self._run(act)
+        value_bytes = as_bytes(value, "value")
+        with without_frames_of_the_broker():
+            return self._run(lambda: _hang(self.state, topic, partition, value_bytes))
 
 
 def for_transaction(transactional_id: str, state: str) -> Wait:
@@ -232,6 +222,42 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
         return f"the transactional id {transactional_id} {now}, and did not become {state}"
 
     return Wait(reached, describe)
+
+
+def _hang(cluster: Cluster, topic: str, partition: int, value: bytes | None) -> ProducerSeen:
+    """Append a transactional record of a new producer, without the transaction coordinator. Notes the event `transaction`."""
+    leader = leader_of(cluster, topic, partition)
+    node, now_ms = cluster.nodes[leader.broker_id], cluster.actions.now_ms
+    producer_id = node.transactions.producer_ids.take()
+    batch = build_batch(
+        [NewRecord(value, None, now_ms)],
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=0,
+        attributes=TRANSACTIONAL,
+    )
+    try:
+        append_result = node.replicas.append(leader, memoryview(bytearray(batch)), now_ms)
+    except InvalidBatch as error:
+        text = error.message
+        if error.error_code == ErrorCode.INVALID_RECORD:
+            text = f"{topic}-{partition} rejects a record without a key; call hang_transaction for a topic that is not compacted"
+        raise KafkaError(error.error_code, text) from None
+    except StorageError as error:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+    if cluster.events.noted is not None:
+        facts = {
+            "transactional_id": None,
+            "state": TransactionState.ONGOING.label,
+            "before": None,
+            "producer_id": producer_id,
+            "epoch": 0,
+            "partitions": 1,
+            "cause": "a test wrote it without a coordinator",
+            "added": [f"{topic}-{partition}"],
+        }
+        cluster.events.noted(now_ms, leader.broker_id, "transaction", facts)
+    return ProducerSeen(producer_id, 0, 0, append_result.base_offset)
 
 
 class _Result:

@@ -29,7 +29,7 @@ EVENTS = {
     "leader": "a partition has another leader",
     "isr": "the in-sync replicas changed",
     "group": "a group has another state, epoch or member, or was loaded or deleted",
-    "transaction": "a transactional id has another state, epoch or partition, or was loaded",
+    "transaction": "a transactional id has another state, epoch or partition, or was loaded; a test wrote a hanging transaction",
     "parked": "a request waits: a long poll, a join, a sync. Only a join or sync has a `group`",
     "recovery": "a start with a data directory truncated something",
     "undeliverable": "a fetch can never pass its quota (Q-14)",

@@ -169,6 +169,37 @@ def test_last_stable_offset_does_not_advance_past_a_hanging_transaction(c: TestC
         c.hang_transaction("orders", 9)
 
 
+def test_hanging_transaction_takes_text_and_is_an_event_in_the_journal(c: TestCluster) -> None:
+    hanging = c.hang_transaction("orders", 1, "text")
+    assert [record.value for record in c.records("orders", 1)] == [b"text"]
+    [event] = c.journal.events("transaction")
+    facts = {
+        name: event.facts[name] for name in ("transactional_id", "state", "producer_id", "epoch", "added", "cause")
+    }
+    assert facts == {
+        "transactional_id": None,
+        "state": "Ongoing",
+        "producer_id": hanging.producer_id,
+        "epoch": 0,
+        "added": ["orders-1"],
+        "cause": "a test wrote it without a coordinator",
+    }
+    with pytest.raises(TypeError, match="value must be bytes, str or None"):
+        c.hang_transaction("orders", 1, 7)  # type: ignore[arg-type]
+
+
+def test_hanging_transaction_in_a_compacted_topic_raises_an_error_that_names_the_fix() -> None:
+    with cluster(topics={"table": {"partitions": 1, "configs": {"cleanup.policy": "compact"}}}) as c:
+        text = "table-0 .*without a key.* topic that is not compacted"
+        with pytest.raises(KafkaError, match=text) as raised:
+            c.hang_transaction("table")
+        assert raised.value.error_code == ErrorCode.INVALID_RECORD
+        with pytest.raises(KafkaError) as raised:
+            c.hang_transaction("table", value=bytes(2_000_000))
+        assert raised.value.error_code == ErrorCode.MESSAGE_TOO_LARGE
+        assert c.producers("table") == [] and not c.journal.events("transaction")
+
+
 def test_unknown_transactional_id_raises_an_error_that_suggests_an_existing_id(c: TestCluster) -> None:
     begun(c)
     with pytest.raises(ValueError, match="did you mean 'shop'"):
