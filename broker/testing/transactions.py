@@ -118,7 +118,8 @@ class TransactionMethods(Base):
     def pending_offsets(self, group_id: str) -> dict[PartitionKey, int]:
         """Return the offsets that producers committed for a group in transactions that are still open, by (topic, partition).
 
-        The dict is empty for an unknown group.
+        If several open transactions have an offset of the same partition, the dict contains that of the producer which was the last to begin with
+        offsets of the group. The dict is empty for an unknown group.
         """
         check_text("group_id", group_id, "readers")
 

@@ -200,6 +200,19 @@ def test_hanging_transaction_in_a_compacted_topic_raises_an_error_that_names_the
         assert c.producers("table") == [] and not c.journal.events("transaction")
 
 
+def test_pending_offset_of_a_partition_is_that_of_the_producer_that_began_last(c: TestCluster) -> None:
+    first, _ = begun(c)
+    second = Producer(first.subject, "other")
+    second.init()
+    group = Group(first.subject)
+    for producer, offset in ((first, 5), (second, 9), (first, 7)):
+        assert producer.add_offsets(group) == 0
+        assert producer.commit_offsets(group, {("orders", 1): offset}) == {("orders", 1): 0}
+    assert c.pending_offsets(group.id) == {("orders", 1): 9}
+    second.finish(commit=False)
+    assert c.pending_offsets(group.id) == {("orders", 1): 7}
+
+
 def test_unknown_transactional_id_raises_an_error_that_suggests_an_existing_id(c: TestCluster) -> None:
     begun(c)
     with pytest.raises(ValueError, match="did you mean 'shop'"):
