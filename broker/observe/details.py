@@ -129,11 +129,10 @@ def request_details(request: Any, topic_name: TopicName) -> RequestDetails:
     """
     items = _items(request, "", topic_name)
     offsets = {(name, index): _first(item, _REQUEST_OFFSETS) for name, item, index in items if index is not None}
-    groups: tuple[str, ...] = _GROUPS
-    transactions: tuple[str, ...] = _TRANSACTIONS
     if _first(request, ("key_type",)) == _TRANSACTION_KEY_TYPE:
-        groups, transactions = (), _COORDINATED
-    return RequestDetails(_ids(request, groups, "group_id"), offsets, _ids(request, transactions, "transactional_id"))
+        return RequestDetails(None, offsets, _ids(request, _COORDINATED, "transactional_id"))
+    group_id, transactional_id = _ids(request, _GROUPS, "group_id"), _ids(request, _TRANSACTIONS, "transactional_id")
+    return RequestDetails(group_id, offsets, transactional_id)
 
 
 def response_details(response: Any, request: RequestDetails, topic_name: TopicName) -> Details:
