@@ -1,4 +1,4 @@
-"""`kafkaproto decode`, `encode`, `show` and `apis`: commands that print messages in readable form. They do not depend on the broker."""
+"""The commands of `kafkaproto` that need no broker: `decode`, `encode` and `show` convert and print messages, `apis` lists APIs and versions."""
 
 from __future__ import annotations
 

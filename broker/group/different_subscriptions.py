@@ -94,9 +94,10 @@ class _Load:
         return self._size(-1) - self._size(0)
 
     def is_balanced(self) -> bool:
-        """Return whether the loads are balanced, so that no more partitions need to move.
+        """Return whether no more partitions need to move.
 
-        They are balanced if the load that `next_highest` has reached is at most 1 above the load that `next_lowest` has reached.
+        While partitions move one by one, the highest number of partitions that a subscriber owns falls, and the lowest number rises. No more need to
+        move if these two numbers differ by at most 1.
         """
         return self._high_size - self._low_size <= 1
 
