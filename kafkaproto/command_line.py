@@ -1,4 +1,4 @@
-"""The commands of `kafkaproto` that need no broker: `decode`, `encode` and `show` convert and print messages, `apis` lists APIs and versions."""
+"""The commands of `kafkaproto` that need no broker: `decode` and `encode` messages, `show` their layout, list `apis`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ REASONS: dict[str, str] = {
     ),
     "Kafka 3.9.1 ignores it, too, unless `inter.broker.protocol.version` is below 3.0.": r"(log\.)?message\.format\.version",
     "Tiered storage is not served.": r"remote\..* (log\.)?local\.retention\.(bytes|ms)",
-    "Share groups and Streams groups are not served.": r"(group\.)?(share|streams)\..*",
+    "Share groups and streams groups are not served.": r"(group\.)?(share|streams)\..*",
     "Two-phase commit (KIP-939) needs InitProducerId 6, which Kafka 4.2.0 offers only with `unstable.api.versions.enable=true`.": (
         r"transaction\.two\.phase\.commit\.enable"
     ),
