@@ -144,7 +144,7 @@ def _apis() -> Iterator[str]:
         "The lowest and highest version of each API that a client may use. The columns of releases are what a real broker of that release\n"
         "offers; `kafkaproto broker --release 2.8` offers the versions that its column and *this broker* have in common (without `--release`,\n"
         f"those of {DEFAULT_RELEASE}). An API without an entry under *this broker* is not served and not advertised, so that clients see it is\n"
-        "missing: share groups and Streams groups. `kafkaproto apis --release 3.9` prints what is offered with one release.\n"
+        "missing: share groups and streams groups. `kafkaproto apis --release 3.9` prints what is offered with one release.\n"
     )
     by_release = {release: versions(release) for release in SHOWN_RELEASES}
     keys = sorted({key for offered in by_release.values() for key in offered if key in APIS})
