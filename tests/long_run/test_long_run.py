@@ -244,7 +244,7 @@ def test_long_test_run_accepts_varying_responses_only_if_a_reason_is_recorded(
     part = next(part for part in all_parts() if part.name == "conversations-groups-4.2")
     assert [finding.holds for finding in part.run()] == [True, False]
     monkeypatch.setattr(parts, "UNSTABLE", {(GROUPS, "4.2", 7): "the order of members is random"})
-    assert part.run()[1] == Finding("seed 7 is unstable, because the order of members is random", True)
+    assert part.run()[1] == Finding("seed 7 is unstable: the order of members is random", True)
 
 
 def test_long_test_run_contains_10000_simulations_and_2000_request_sequences() -> None:
