@@ -338,7 +338,7 @@ async def nothing_is_left(cluster: AsyncTestCluster) -> None:
     await until(lambda: not open_sockets(cluster))
     await until(lambda: len(asyncio.all_tasks()) == 1)
     assert not cluster.state.nodes[0].connections
-    cluster.state.log_manager.rest()
+    cluster.state.log_manager.cancel_check()
     assert len(cluster.state.timers) == 0
     if cluster.state.nodes[0].running:
         async with client_of(cluster) as other:
