@@ -1,4 +1,4 @@
-"""The commands of `kafkaproto` that need no broker: `decode` and `encode` messages, `show` their layout, list `apis`."""
+"""The commands of `kafkaproto` that need no broker: `decode`, `encode`, `show` and `apis`."""
 
 from __future__ import annotations
 

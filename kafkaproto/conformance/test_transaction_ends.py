@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.groups import Group
-from kafkaproto.conformance.scene import list_offsets, new_topic, wait_until
+from kafkaproto.conformance.scene import LATEST, list_offsets, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transaction_log import ONGOING, PREPARE_ABORT, logged, values
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, visible, write_markers
@@ -26,7 +26,6 @@ pytestmark = pytest.mark.needs(
 
 UNKNOWN, UNKNOWN_TOPIC, NOT_LEADER, INVALID_TOPIC, NOT_AUTHORIZED, OLD_EPOCH = -1, 3, 6, 17, 29, 47
 INVALID_STATE, UNKNOWN_MAPPING, NOT_ATTEMPTED, FENCED, NOT_FOUND = 48, 49, 55, 90, 105
-LATEST = -1
 OUT_OF_ORDER, LONGER_TIMEOUT_MS = 45, 2000
 TIMEOUT_MS, CHECK_MS = 500, 500
 

@@ -8,7 +8,7 @@ work grows with their number. The program is run in place of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from benchmarks.ab import workload
@@ -188,21 +188,13 @@ class Scene:
             raise workload.WorkloadError(f"the transaction is {data}")
 
 
-_SCENES: dict[tuple[int, str], Scene] = {}
-"""The scenes by number of open transactions and release, if they were prepared before rows run in processes of their own."""
-
-
-def prepare_scenes() -> None:
-    """Prepare the scenes that rows share: to open 1,000 transactions takes seconds under valgrind. Each row works with its own copy after a fork."""
-    for release_name in ("3.9", "4.2"):
-        for idle in (FEW, MANY):
-            _SCENES[idle, release_name] = Scene(idle, release_name=release_name)
-
-
+@cache
 def scene_of(idle: int, release_name: str = "3.9") -> Scene:
-    """Return a scene of a release without records below its open transactions."""
-    prepared = _SCENES.get((idle, release_name))
-    return prepared or Scene(idle, release_name=release_name)
+    """Return the scene of a release without records below its open transactions.
+
+    Rows share it if it was made before they run: each runs in a forked process, with a copy. To open 1,000 transactions takes seconds under valgrind.
+    """
+    return Scene(idle, release_name=release_name)
 
 
 def produce(idle: int) -> Work:
@@ -369,6 +361,7 @@ if __name__ == "__main__":
     workload.ROWS.update(
         {row(request, idle): partial(prepare, idle) for request, prepare in PREPARED.items() for idle in (FEW, MANY)}
     )
-    workload.metadata()  # imports the broker
-    prepare_scenes()
+    for release_name in ("3.9", "4.2"):
+        for idle in (FEW, MANY):
+            scene_of(idle, release_name)
     raise SystemExit(workload.main())

@@ -15,8 +15,8 @@ class History:
     - A partition is assigned to one member at a time.
     - A member reports and commits only records of partitions that it owns.
     - The first record after an assignment is at the committed offset, or at 0 without a commit. The others follow without a gap.
-    - No member commits an offset behind records that nobody has reported. A new owner that starts at a committed offset thus loses none.
-    - A member may commit before the first record after an assignment: it then starts at the former or at the new committed offset.
+    - A member that commits before the first record after an assignment may also start at this commit.
+    - Each committed offset is at most the one after the last record that any member reported, so that a start there loses no record.
     - A member may continue where it stopped, and says so when it is assigned, if no other member owned the partition meanwhile.
     """
 
@@ -27,12 +27,11 @@ class History:
         self.committed: dict[Partition, int] = {}
         self._reported: dict[Partition, int] = {}
         """By partition: the offset after the last record that any member reported."""
-        self._unread: set[Partition] = set()
-        """The partitions of which no record was reported since their last assignment."""
-        self._new_starts: dict[Partition, int] = {}
-        """By partition whose owner has reported nothing since its assignment, and has committed: the committed offset.
+        self._starts: dict[Partition, set[int]] = {}
+        """By partition whose owner has reported no record since its assignment: the offsets at which it may start.
 
-        KafkaJS 2.2.4 does so when a rebalance ends before the response to a commit: `OffsetManager.nextOffset` then starts at that commit.
+        There are two if the owner has committed meanwhile. KafkaJS 2.2.4 does so when a rebalance ends before the response to a commit:
+        `OffsetManager.nextOffset` then starts at that commit.
         """
         self._last_owners: dict[Partition, str] = {}
         self.stopped: set[str] = set()
@@ -100,9 +99,8 @@ class History:
                     f"{member} continues {topic}-{index} at {start_offsets[partition]}, but the last owner and offset were {last}"
                 )
             self.owners[partition] = self._last_owners[partition] = member
-            self.next_offsets[partition] = start_offsets.get(partition, self.committed.get(partition, 0))
-            self._unread.add(partition)
-            self._new_starts.pop(partition, None)
+            start = start_offsets.get(partition, self.committed.get(partition, 0))
+            self.next_offsets[partition], self._starts[partition] = start, {start}
         if partitions:
             self.rebalances[member] = self.rebalances.get(member, 0) + 1
 
@@ -119,13 +117,12 @@ class History:
         for topic, index, offset in records:
             if self.owners.get((topic, index)) != member:
                 self._fault(f"{member} reported {topic}-{index} offset {offset}, which it did not own")
-            elif offset not in (self.next_offsets[topic, index], self._new_starts.get((topic, index))):
+            elif offset not in self._starts.get((topic, index), {self.next_offsets[topic, index]}):
                 expected = self.next_offsets[topic, index]
                 self._fault(f"{member} reported {topic}-{index} offset {offset} instead of {expected}")
             self.next_offsets[topic, index] = offset + 1
             self._reported[topic, index] = max(offset + 1, self._reported.get((topic, index), 0))
-            self._unread.discard((topic, index))
-            self._new_starts.pop((topic, index), None)
+            self._starts.pop((topic, index), None)
 
     def _commit(self, member: str, offsets: list[list[Any]]) -> None:
         self.failed_commits.discard(member)
@@ -136,6 +133,6 @@ class History:
                 self._fault(
                     f"{member} committed {topic}-{index} offset {offset}, but records were reported only to {end}"
                 )
-            elif (topic, index) in self._unread:
-                self._new_starts[topic, index] = offset
+            elif (topic, index) in self._starts:
+                self._starts[topic, index] = {self.next_offsets[topic, index], offset}
             self.committed[topic, index] = offset
