@@ -173,15 +173,15 @@ def check_bounds(get: BrokerConfig, *, is_release_4: bool) -> None:
         )
 
 
-def assignor_name(given: str) -> str:
+def assignor_name(item: str) -> str:
     """Return the short name, such as "range", of an assignor in the setting `group.consumer.assignors`.
 
-    given: an item of the setting, which is the short name or the name of Kafka's Java class (GN-36). Raises ConfigError for an assignor that this
+    item: an item of the setting, which is the short name or the name of Kafka's Java class (GN-36). Raises ConfigError for an assignor that this
     broker does not have.
     """
-    name = given.removeprefix(KAFKAS_ASSIGNORS).removesuffix("Assignor").lower()
+    name = item.removeprefix(KAFKAS_ASSIGNORS).removesuffix("Assignor").lower()
     if name not in ASSIGNOR_NAMES:
-        raise ConfigError(f"group.consumer.assignors must be a list of {', '.join(ASSIGNOR_NAMES)} (got {given})")
+        raise ConfigError(f"group.consumer.assignors must be a list of {', '.join(ASSIGNOR_NAMES)} (got {item})")
     return name
 
 

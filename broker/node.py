@@ -349,7 +349,7 @@ class Node:
 
     def connection_opened(self, connection: OpenConnection) -> None:
         self.connections[connection.connection_id] = connection
-        self.connection_quotas.entered(connection.listener_name, connection.client_address)
+        self.connection_quotas.connection_opened(connection.listener_name, connection.client_address)
         self._drop_surplus()
         if self.events.connection_opened is not None:
             self.events.connection_opened(self.broker_id, connection, self.actions.now_ms)
@@ -358,7 +358,7 @@ class Node:
         del self.connections[connection.connection_id]
         if "telemetry" in self.__dict__:
             self.telemetry.connection_closed(connection.connection_id)
-        self.connection_quotas.left(connection.listener_name, connection.client_address)
+        self.connection_quotas.connection_closed(connection.listener_name, connection.client_address)
         self._let_in_soon()
         if self.events.connection_closed is not None:
             self.events.connection_closed(self.broker_id, connection, why, self.actions.now_ms)

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from kafkaproto import flat, memory
 from kafkaproto.contexts import reading
-from kafkaproto.errors import EncodeError, shown
+from kafkaproto.errors import EncodeError, safe_repr
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import FixedWidth, Int8, LengthPrefixed, UuidType
 from kafkaproto.wire_type import WireType
@@ -37,7 +37,7 @@ class ArrayType(LengthPrefixed):
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is not None and type(obj) not in (list, tuple):
-            raise EncodeError(path, f"expected a list (got {shown(obj)})")
+            raise EncodeError(path, f"expected a list (got {safe_repr(obj)})")
         self.build_length(None if obj is None else len(obj), stream, path)
         for i, item in enumerate(obj or ()):
             self.item._build(item, stream, context, f"{path}[{i}]")

@@ -207,15 +207,15 @@ def _readable(data: bytes | None) -> str | dict[str, str] | None:
 # ---- in and out --------------------------------------------------------------------------------------------------------------------
 
 
-def _output(shown: dict[str, Any], rows: Sequence[Mapping[str, Any]] | None, left: int) -> Iterator[str]:
-    """Yield the lines of a JSON object: the entries of `shown`, then `left` if it is not 0, then the list of the message's fields.
+def _output(entries: dict[str, Any], rows: Sequence[Mapping[str, Any]] | None, left: int) -> Iterator[str]:
+    """Yield the lines of a JSON object: `entries`, then `left` if it is not 0, then the list of the message's fields.
 
-    shown: the first entries of the object, such as the API and its version. rows: the fields, each printed on one line; None for an object without
+    entries: the first entries of the object, such as the API and its version. rows: the fields, each printed on one line; None for an object without
     such a list. left: the number of input bytes after the decoded ones.
     """
     if left:
-        shown["left"] = left
-    text = json.dumps(shown, indent=2)
+        entries["left"] = left
+    text = json.dumps(entries, indent=2)
     if rows is None:
         yield text
         return

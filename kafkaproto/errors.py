@@ -11,7 +11,7 @@ from construct import ConstructError
 LONGEST_SHOWN = 200
 
 
-def shown(value: object) -> str:
+def safe_repr(value: object) -> str:
     """Return a value as error texts show it: the beginning of its `repr`, or its type if `repr` fails (as for an int of 5000 digits)."""
     if isinstance(value, str | bytes | bytearray):
         value = value[:LONGEST_SHOWN]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from kafkaproto.arrays import ArrayType
 from kafkaproto.defaults import differs
-from kafkaproto.errors import EncodeError, shown
+from kafkaproto.errors import EncodeError, safe_repr
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, BytesType, Float64, LengthPrefixed, StringType, Uuid
 from kafkaproto.struct_types import NullableStruct, StructType
@@ -65,13 +65,13 @@ def to_json(layout: Message[Any], obj: Any) -> dict[str, Json]:
 
 def _struct_to_json(layout: StructType[Any], obj: Any, path: str) -> dict[str, Json]:
     if not isinstance(obj, layout.cls):
-        raise EncodeError(path, f"expected an object of class {layout.cls.__name__} (got {shown(obj)})")
+        raise EncodeError(path, f"expected an object of class {layout.cls.__name__} (got {safe_repr(obj)})")
     for name in layout.absent:
         value = getattr(obj, name)
         if differs(value, layout.defaults[name]()):
             raise EncodeError(
                 f"{path}.{name}",
-                f"this version has no such field, so the value {shown(value)} would be lost; use the default, or another version",
+                f"this version has no such field, so the value {safe_repr(value)} would be lost; use the default, or another version",
             )
     fields = list(layout.fields)
     tagged = layout.tags.fields if layout.tags else ()
@@ -113,7 +113,7 @@ def _base64(value: Any, path: str) -> str:
     try:
         return base64.b64encode(value).decode()
     except (TypeError, BufferError):
-        raise EncodeError(path, f"expected bytes, which JSON contains as base64 (got {shown(value)})") from None
+        raise EncodeError(path, f"expected bytes, which JSON contains as base64 (got {safe_repr(value)})") from None
 
 
 def from_json(layout: Message[T], data: Json) -> T:
@@ -130,7 +130,7 @@ def from_json(layout: Message[T], data: Json) -> T:
 
 def _struct_from_json(layout: StructType[Any], data: Json, path: str) -> Any:
     if not isinstance(data, dict):
-        raise EncodeError(path, f"expected a JSON object (got {shown(data)})")
+        raise EncodeError(path, f"expected a JSON object (got {safe_repr(data)})")
     left = dict(data)
     values = {}
     for name, kind in layout.fields:
@@ -177,7 +177,7 @@ def _scalar(kind: WireType, data: Json, path: str) -> Any:
     if kind is Uuid:
         value = _bytes(_checked(data, str, "a uuid", path).translate(FROM_URL), path)
         if len(value) != 16:
-            raise EncodeError(path, f"expected a uuid, which is 16 bytes in base64 (got {shown(data)})")
+            raise EncodeError(path, f"expected a uuid, which is 16 bytes in base64 (got {safe_repr(data)})")
         return value
     if kind is Bool:
         return _checked(data, bool, "true or false", path)
@@ -192,7 +192,7 @@ def _float(number: Any, path: str) -> float:
     try:
         return float(number)
     except (OverflowError, TypeError, ValueError):
-        raise EncodeError(path, f"expected a number of at most 64 bits (got {shown(number)})") from None
+        raise EncodeError(path, f"expected a number of at most 64 bits (got {safe_repr(number)})") from None
 
 
 def _checked_null(kind: WireType, path: str) -> None:
@@ -207,10 +207,10 @@ def _bytes(text: str, path: str) -> bytes:
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise EncodeError(path, f"expected base64 (got {shown(text)})") from None
+        raise EncodeError(path, f"expected base64 (got {safe_repr(text)})") from None
 
 
 def _checked(data: Json, kind: type | tuple[type, ...], name: str, path: str) -> Any:
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        raise EncodeError(path, f"expected {name} (got {shown(data)})")
+        raise EncodeError(path, f"expected {name} (got {safe_repr(data)})")
     return data

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from kafkaproto import flat, memory
 from kafkaproto.contexts import Writing, reading
-from kafkaproto.errors import DecodeError, EncodeError, shown
+from kafkaproto.errors import DecodeError, EncodeError, safe_repr
 from kafkaproto.flat import FlatCode
 from kafkaproto.wire_type import TYPE_NAMES, WireType, parse_uvarint, read, remaining
 
@@ -52,7 +52,7 @@ class FixedWidth(WireType):
         try:
             stream.write(struct.pack(">" + self.fmt, obj))
         except (struct.error, TypeError, OverflowError) as error:
-            raise EncodeError(path, f"expected {TYPE_NAMES[self.fmt]} (got {shown(obj)}): {error}") from None
+            raise EncodeError(path, f"expected {TYPE_NAMES[self.fmt]} (got {safe_repr(obj)}): {error}") from None
         return obj
 
     def _sizeof(self, context: Any, path: str) -> int:
@@ -77,7 +77,7 @@ class UuidType(FixedWidth):
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if not isinstance(obj, bytes | bytearray) or len(obj) != 16:
-            raise EncodeError(path, f"expected a uuid of 16 bytes (got {shown(obj)})")
+            raise EncodeError(path, f"expected a uuid of 16 bytes (got {safe_repr(obj)})")
         return super()._build(obj, stream, context, path)
 
     def weight(self, per_byte: int) -> int:
@@ -237,7 +237,7 @@ class StringType(LengthPrefixed):
         try:
             data = obj.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise EncodeError(path, f"expected text that UTF-8 can encode (got {shown(obj)})") from None
+            raise EncodeError(path, f"expected text that UTF-8 can encode (got {safe_repr(obj)})") from None
         if len(data) > flat.MAX_STRING_BYTES:
             raise EncodeError(
                 path, f"a string of {len(data)} bytes is too long: the limit is {flat.MAX_STRING_BYTES} bytes"
@@ -294,7 +294,7 @@ class BytesType(LengthPrefixed):
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is not None and not isinstance(obj, bytes | bytearray | memoryview):
-            raise EncodeError(path, f"expected bytes (got {shown(obj)})")
+            raise EncodeError(path, f"expected bytes (got {safe_repr(obj)})")
         self.build_length(None if obj is None else len(obj), stream, path)
         stream.write(obj or b"")
         return obj
@@ -350,7 +350,8 @@ class RecordsType(BytesType):
             return super()._build(obj, stream, context, path)
         if splices is None:
             raise EncodeError(
-                path, f"expected bytes (got {shown(obj)}); a ByteRange needs a list as the encoder's argument `splices`"
+                path,
+                f"expected bytes (got {safe_repr(obj)}); a ByteRange needs the encoder's argument `splices`, a list",
             )
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))

@@ -17,7 +17,7 @@ from kafkaproto import flat, memory
 from kafkaproto.arrays import ArrayType
 from kafkaproto.contexts import reading
 from kafkaproto.defaults import UNKNOWN_TAGS, Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
-from kafkaproto.errors import EncodeError, shown
+from kafkaproto.errors import EncodeError, safe_repr
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import FixedWidth, RecordsType
 from kafkaproto.tags import Tags
@@ -76,13 +76,13 @@ class StructType(WireType, Generic[T]):
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         path = _root(self.cls, path)
         if not isinstance(obj, self.cls):
-            raise EncodeError(path, f"expected an object of class {self.cls.__name__} (got {shown(obj)})")
+            raise EncodeError(path, f"expected an object of class {self.cls.__name__} (got {safe_repr(obj)})")
         for name in self.absent:
             value = getattr(obj, name)
             if differs(value, self.defaults[name]()):
                 raise EncodeError(
                     f"{path}.{name}",
-                    f"this version has no such field, so the value {shown(value)} would be lost; use the default, or another version",
+                    f"this version has no such field, so the value {safe_repr(value)} would be lost; use the default, or another version",
                 )
         if self.loses_tags and getattr(obj, UNKNOWN_TAGS):
             raise EncodeError(

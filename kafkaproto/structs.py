@@ -45,8 +45,8 @@ class Struct:
     def __repr__(self) -> str:
         default = type(self)()
         values = [(name, getattr(self, name)) for name in _names(self)]
-        shown = [f"{name}={value!r}" for name, value in values if value != getattr(default, name)]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        fields = [f"{name}={value!r}" for name, value in values if value != getattr(default, name)]
+        return f"{type(self).__name__}({', '.join(fields)})"
 
 
 def _names(struct: Struct) -> Mapping[str, Any]:

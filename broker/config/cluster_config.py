@@ -125,7 +125,7 @@ class ClusterConfig:
         if min_ms > max_ms:
             raise ConfigError(f"{min_setting} ({min_ms}) must not be greater than {max_setting} ({max_ms})")
 
-    def given(self) -> dict[str, str]:
+    def given_at_start(self) -> dict[str, str]:
         """Return the settings given at start as text, by "<setting>" (for all brokers) or "<broker id>.<setting>" (for one broker)."""
         return dict(self._given)
 
@@ -267,7 +267,7 @@ class ClusterConfig:
         """
         setting = self.definitions.topic.get(name)
         if setting is None:
-            return self.definitions.other.topic[name].default  # this release does not have the setting
+            return self.definitions.of_other_release.topic[name].default  # this release does not have the setting
         if name in overrides:
             return value_of(setting.kind, java_trim(overrides[name]))  # checked when it was set
         broker_name = self.definitions.broker_name_of_topic.get(name)
@@ -298,7 +298,7 @@ class ClusterConfig:
         of_broker = f"group.{name}"
         return self.get(broker_id, of_broker) if of_broker in self.definitions.broker else setting.default
 
-    def given_names(self, broker_id: int) -> set[str]:
+    def names_with_values(self, broker_id: int) -> set[str]:
         """Return the names of all settings that have a value for one broker in a layer other than the defaults."""
         of_broker = (self.dynamic_broker.get(broker_id, {}), self.static_broker.get(broker_id, {}))
         return {*self.dynamic_all, *self.static_all, *self._profile}.union(*of_broker)

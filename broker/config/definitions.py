@@ -152,7 +152,7 @@ class Definitions:
             self.broker[name] = Setting(name, "string", acts=True, foreign=True)
 
     @property
-    def other(self) -> Definitions:
+    def of_other_release(self) -> Definitions:
         """Return the definitions of the other Kafka version (3.9.1 or 4.2.0), to look up settings that these definitions lack."""
         return _definitions(NEWER_TABLE if self.table == OLDER_TABLE else OLDER_TABLE)
 

@@ -57,13 +57,13 @@ def broker_descriptions(config: ClusterConfig, broker_id: int, in_use: Mapping[s
     Three kinds of settings are included only if they are set: those that Kafka marks as internal, those that cannot be given at start
     (`only_dynamic`), and those that the emulated release does not know.
     """
-    given_names = config.given_names(broker_id)
-    at_start = {**in_use, **_given_at_start(config, broker_id)}
+    names_with_values = config.names_with_values(broker_id)
+    at_start = {**in_use, **_texts_at_start(config, broker_id)}
     for name, setting in config.definitions.broker.items():
         only_if_given = setting.internal or setting.only_dynamic or setting.foreign
-        if not setting.hidden and (name in given_names or not only_if_given):
+        if not setting.hidden and (name in names_with_values or not only_if_given):
             yield _broker_description(config, broker_id, name, setting, at_start)
-    for name in sorted(given_names - config.definitions.broker.keys()):
+    for name in sorted(names_with_values - config.definitions.broker.keys()):
         yield _broker_description(config, broker_id, name, config.dynamic_setting(name), at_start)
 
 
@@ -79,7 +79,7 @@ def cluster_descriptions(config: ClusterConfig) -> Iterator[Described]:
             yield Described(name, value, Source.DYNAMIC_DEFAULT_BROKER, synonyms, kind, read_only, setting.sensitive)
 
 
-def _given_at_start(config: ClusterConfig, broker_id: int) -> dict[str, str]:
+def _texts_at_start(config: ClusterConfig, broker_id: int) -> dict[str, str]:
     """Return the settings that a broker got at start, as text. Broker id and roles are always included: no Kafka broker starts without them."""
     texts = {ROLES: "broker,controller"} | config.static_texts(broker_id)
     return texts | dict.fromkeys(OWN_ID, str(broker_id))
@@ -96,7 +96,7 @@ def _broker_description(
     elif source == Source.STATIC_BROKER and _is_replaced(config, broker_id, name):
         value = setting.default_text
     else:
-        value = shown(setting, synonyms[0].value) if synonyms else None
+        value = as_kafka_writes(setting, synonyms[0].value) if synonyms else None
     kind = None if setting.foreign else setting.kind
     return Described(name, value, source, synonyms, kind, _is_read_only(setting), setting.sensitive)
 
@@ -142,7 +142,7 @@ def _broker_synonyms(
     return tuple(dropwhile(lambda synonym: synonym.name != names[0], synonyms))
 
 
-def shown(setting: Setting, text: str | None) -> str | None:
+def as_kafka_writes(setting: Setting, text: str | None) -> str | None:
     """Return the value `text` of a setting in the form in which Kafka writes it: Kafka parses the value and formats it again.
 
     For example, `TRUE` becomes `true`. A list loses its spaces and, from Kafka 4.0 on, repeated items. Returns None if `text` is None, which means
@@ -158,7 +158,7 @@ def shown(setting: Setting, text: str | None) -> str | None:
 
 def topic_descriptions(config: ClusterConfig, broker_id: int, overrides: Mapping[str, str]) -> Iterator[Described]:
     """Describe the settings of a topic as one broker sees them. overrides: the settings of the topic itself."""
-    at_start = _given_at_start(config, broker_id)
+    at_start = _texts_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():
         if setting.internal and name not in overrides:
             continue
@@ -170,14 +170,14 @@ def topic_descriptions(config: ClusterConfig, broker_id: int, overrides: Mapping
         if name in overrides:
             # Kafka's code removes spaces from a list, which the documents do not mention (D10).
             as_written = setting.kind == "list" and not setting.distinct and config.strict_kip
-            value = overrides[name] if as_written else shown(setting, overrides[name])
+            value = overrides[name] if as_written else as_kafka_writes(setting, overrides[name])
             synonyms = (Synonym(name, value, Source.TOPIC), *synonyms)
         elif name == MESSAGE_FORMAT_VERSION:
             value = (
                 setting.default_text
             )  # whatever the broker's setting is (`LogConfig.shouldIgnoreMessageFormatVersion`)
         else:
-            value = shown(setting, as_text(config.topic_value(broker_id, overrides, name)))
+            value = as_kafka_writes(setting, as_text(config.topic_value(broker_id, overrides, name)))
         source = synonyms[0].source if synonyms else Source.DEFAULT
         yield Described(name, value, source, synonyms, setting.kind, False, setting.sensitive)
 
@@ -191,7 +191,7 @@ def effective_topic_values(
     hours, the source is the layer of that setting. DescribeConfigs differs: it ignores that setting when it reports the source. overrides: the
     settings of the topic itself. broker_id: the broker whose settings are the defaults.
     """
-    at_start = _given_at_start(config, broker_id)
+    at_start = _texts_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():
         if name in overrides:
             yield name, overrides[name], Source.TOPIC

@@ -58,8 +58,10 @@ def listeners_of(config: BrokerConfig, host: str, port: int) -> list[Listener]:
     Their advertised addresses come from `advertised.listeners`. Listeners of controllers (`controller.listener.names`) are left out, because the
     broker does not open them. Raises ConfigError if an advertised listener does not exist, or if no listener is left.
     """
-    of_controllers = {name.strip().upper() for name in (_given(config, "controller.listener.names") or "").split(",")}
-    text = _given(config, "listeners")
+    of_controllers = {
+        name.strip().upper() for name in (_text_if_given(config, "controller.listener.names") or "").split(",")
+    }
+    text = _text_if_given(config, "listeners")
     bound = {DEFAULT_NAME: (host, port)} if text is None else parse_endpoints("listeners", text)
     bound = {name: address for name, address in bound.items() if name not in of_controllers}
     if not bound:
@@ -68,7 +70,7 @@ def listeners_of(config: BrokerConfig, host: str, port: int) -> list[Listener]:
             f"for example listeners=PLAINTEXT://:9092,{text}"
         )
     _check_protocols(config, list(bound))
-    advertised_text = _given(config, "advertised.listeners")
+    advertised_text = _text_if_given(config, "advertised.listeners")
     advertised = {} if not advertised_text else parse_endpoints("advertised.listeners", advertised_text)
     advertised = {name: address for name, address in advertised.items() if name not in of_controllers}
     unknown = sorted(set(advertised) - set(bound))
@@ -85,7 +87,7 @@ def _check_protocols(config: BrokerConfig, names: list[str]) -> None:
 
     The protocols are those in `listener.security.protocol.map`.
     """
-    text = _given(config, "listener.security.protocol.map")
+    text = _text_if_given(config, "listener.security.protocol.map")
     protocols = {DEFAULT_NAME: "PLAINTEXT"}
     for part in (text or "").split(","):
         name, colon, protocol = part.strip().partition(":")
@@ -104,5 +106,5 @@ def _check_protocols(config: BrokerConfig, names: list[str]) -> None:
             )
 
 
-def _given(config: BrokerConfig, name: str) -> str | None:
+def _text_if_given(config: BrokerConfig, name: str) -> str | None:
     return str(config[name]) if config.is_given(name) else None

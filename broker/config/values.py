@@ -126,7 +126,7 @@ def known_broker_setting(name: str, definitions: Definitions) -> Setting | None:
     setting = definitions.broker.get(name) or _of_listener(name, definitions)
     if setting is not None:
         return setting
-    setting = definitions.other.broker.get(name)
+    setting = definitions.of_other_release.broker.get(name)
     if setting is not None:
         return setting._replace(mode="r", acts=False, foreign=True, default=None, default_text=None, refusal=None)
     return None
@@ -171,10 +171,11 @@ def topic_setting(name: str, definitions: Definitions | None = None) -> Setting:
     setting = known.topic.get(name)
     if setting is not None:
         return setting
-    if name in known.other.topic:
+    other = known.of_other_release
+    if name in other.topic:
         raise ConfigError(
-            f'unknown topic setting "{name}": it exists in Kafka {known.other.table}, but not in Kafka {known.table}, which this broker emulates; '
-            f"remove the setting, or emulate Kafka {known.other.table}"
+            f'unknown topic setting "{name}": it exists in Kafka {other.table}, but not in Kafka {known.table}, which this broker emulates; '
+            f"remove the setting, or emulate Kafka {other.table}"
         )
     raise _unknown(known.topic, name, "topic setting")
 

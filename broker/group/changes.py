@@ -18,7 +18,7 @@ from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_t
 from kafkaproto.broker.runtime.events import Events
 
 
-class _Seen(NamedTuple):
+class _Snapshot(NamedTuple):
     """A snapshot of a group that is taken when a change is published to observers; the next change is found by comparison with the snapshot.
 
     members: maps member ids to (group instance id, subscription, whether the member has left temporarily). The subscription is a set of topic names,
@@ -45,7 +45,7 @@ class GroupChanges:
     def __init__(self, events: Events, broker_id: int = -1) -> None:
         self.broker_id = broker_id
         self._events = events
-        self._seen: dict[str, _Seen] = {}
+        self._snapshots: dict[str, _Snapshot] = {}
         self._notes: dict[str, dict[str | None, Cause]] = {}
         """Maps a group id to the causes of changes of this group that the next call of `report` will publish.
 
@@ -79,10 +79,10 @@ class GroupChanges:
         """Report a group if its state, epochs or members changed since the last report. Does nothing if `group` is None."""
         if self._events.group_changed is None or group is None:
             return
-        before = self._seen.get(group.group_id, _Seen())
+        before = self._snapshots.get(group.group_id, _Snapshot())
         if before[:3] == _epochs(group) and before.members.keys() == group.members.keys():
             return
-        after = self._seen[group.group_id] = _seen(group)
+        after = self._snapshots[group.group_id] = _snapshot(group)
         notes = self._notes.pop(group.group_id, {})
         self._raise(group, before, after, _causes(before, after, notes), now_ms)
 
@@ -94,27 +94,27 @@ class GroupChanges:
         """
         if self._events.group_changed is None:
             return
-        if group.group_id in self._seen:
+        if group.group_id in self._snapshots:
             self.report(group, now_ms)
             return
-        after = self._seen[group.group_id] = _seen(group)
-        self._raise(group, _Seen(None, after.epoch), after, (Cause(CauseKind.LOADED),), now_ms)
+        after = self._snapshots[group.group_id] = _snapshot(group)
+        self._raise(group, _Snapshot(None, after.epoch), after, (Cause(CauseKind.LOADED),), now_ms)
 
     def ended(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         """Report that a group is Dead: it was deleted, or this broker no longer coordinates it.
 
         Does nothing for a group of the new protocol (KIP-848) that was never reported, because the heartbeat that created it was rejected.
         """
-        if isinstance(group, ConsumerGroup) and group.group_id not in self._seen:
+        if isinstance(group, ConsumerGroup) and group.group_id not in self._snapshots:
             return
-        before = self._seen.pop(group.group_id, _Seen())
+        before = self._snapshots.pop(group.group_id, _Snapshot())
         notes = self._notes.pop(group.group_id, {})
-        after = _seen(group)._replace(state=ConsumerGroupState.DEAD.value)
+        after = _snapshot(group)._replace(state=ConsumerGroupState.DEAD.value)
         causes = tuple(cause for cause in notes.values() if cause.kind in (CauseKind.UNLOADED, CauseKind.FORGOTTEN))
         self._raise(group, before, after, causes, now_ms)
 
     def _raise(
-        self, group: Group | ConsumerGroup, before: _Seen, after: _Seen, causes: tuple[Cause, ...], now_ms: int
+        self, group: Group | ConsumerGroup, before: _Snapshot, after: _Snapshot, causes: tuple[Cause, ...], now_ms: int
     ) -> None:
         if self._events.group_changed is not None:
             kind = CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC
@@ -155,7 +155,7 @@ def _epochs(group: Group | ConsumerGroup) -> tuple[str, int, int]:
     return group.state.value, group.generation_id, group.generation_id
 
 
-def _seen(group: Group | ConsumerGroup) -> _Seen:
+def _snapshot(group: Group | ConsumerGroup) -> _Snapshot:
     if isinstance(group, ConsumerGroup):
         consumers = {
             member.member_id: (
@@ -165,14 +165,14 @@ def _seen(group: Group | ConsumerGroup) -> _Seen:
             )
             for member in group.members.values()
         }
-        return _Seen(*_epochs(group), consumers, _topics(group), CONSUMER)
+        return _Snapshot(*_epochs(group), consumers, _topics(group), CONSUMER)
     members = {
         member.member_id: (member.group_instance_id, frozenset[str](), False) for member in group.members.values()
     }
-    return _Seen(*_epochs(group), members, group_type=CLASSIC)
+    return _Snapshot(*_epochs(group), members, group_type=CLASSIC)
 
 
-def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tuple[Cause, ...]:
+def _causes(before: _Snapshot, after: _Snapshot, notes: dict[str | None, Cause]) -> tuple[Cause, ...]:
     """Return the causes of a change: those in `notes`, and those that follow from a comparison of the snapshots `before` and `after`.
 
     notes: maps member ids to the causes that were passed to `GroupChanges.note`.
@@ -227,7 +227,7 @@ def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
     return {topic_id: ("", count) for topic_id, count in group.assigned_counts().items()}
 
 
-def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
+def _changed_topics(before: _Snapshot, after: _Snapshot) -> tuple[str, ...]:
     """Return the names of the topics that were created or deleted, or whose number of partitions changed.
 
     before: the snapshot of the group when its last change was published. after: the snapshot of its state now. Topics that members started or stopped

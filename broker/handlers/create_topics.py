@@ -111,10 +111,10 @@ def _create(exchange: Exchange, topic: Topic, validate_only: bool) -> CreatableT
             exchange.node.cluster.controller.put_topic(topic)
         except KafkaError as error:
             return _error(topic.name, error.error_code, error.message)
-    return _made(exchange, topic)
+    return _created(exchange, topic)
 
 
-def _made(exchange: Exchange, topic: Topic) -> CreatableTopicResult:
+def _created(exchange: Exchange, topic: Topic) -> CreatableTopicResult:
     result = CreatableTopicResult(
         topic.name,
         topic.topic_id,

@@ -215,7 +215,7 @@ class _Cleaner:
         transactions = CleanedTransactions(self._aborted)
         with self._store.aside():
             for batch, header in self._batches():
-                kept_batch = self._kept(batch, header, transactions)
+                kept_batch = self._compacted(batch, header, transactions)
                 if kept_batch is None:
                     continue
                 position = self._store.append(kept_batch)
@@ -226,7 +226,7 @@ class _Cleaner:
         written = None if start < 0 else OffsetRange(start, end, first_offset, end_offset)
         return Cleaned(written, transactions.remaining)
 
-    def _kept(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
+    def _compacted(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
         """Return the batch with the records that compaction keeps, or None if the whole batch is removed.
 
         A. A transaction marker is kept while its transaction has records, and after that until its delete horizon. Other control batches are kept.
@@ -236,7 +236,7 @@ class _Cleaner:
         E. A batch that loses all records stays as an empty batch if it is the last batch of its producer. Otherwise it is removed.
         """
         if header.is_control:
-            return self._kept_marker(batch, header, transactions)
+            return self._batch_of_marker(batch, header, transactions)
         is_aborted = transactions.is_aborted(header)
         batch_records = self._readable(batch)
         if batch_records is None:
@@ -254,7 +254,7 @@ class _Cleaner:
             return batch
         return _thinned(header, kept_records, horizon_ms)
 
-    def _kept_marker(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
+    def _batch_of_marker(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
         """Return the control batch that replaces `batch`, or None if it is removed (KIP-534).
 
         A transaction marker is kept while records of its transaction remain. Once none remain, its delete horizon is set. When the horizon has

@@ -90,7 +90,7 @@ def plan_topic(
             ErrorCode.INVALID_REQUEST,
             f"A manual partition assignment was specified, but {count_or_factor} was not set to -1.",
         )
-    replicas = _given(image, pairs) if pairs else _laid_out(image, config, partitions, replication_factor)
+    replicas = _checked_replicas(image, pairs) if pairs else _laid_out(image, config, partitions, replication_factor)
     topic_id = rng.randbytes(16)
     states = tuple(_new_partition(image, i, r) for i, r in enumerate(replicas))
     return Topic(name, topic_id, states, settings)
@@ -211,7 +211,7 @@ def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple
     return assign(count, factor, racks, first, down)
 
 
-def _given(image: Image, assignment: Sequence[tuple[int, Sequence[int]]]) -> list[tuple[int, ...]]:
+def _checked_replicas(image: Image, assignment: Sequence[tuple[int, Sequence[int]]]) -> list[tuple[int, ...]]:
     """Return the requested replicas of each partition of a new topic, in the order of the partitions.
 
     assignment: (partition, broker ids) for each partition, in any order. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39) if it is invalid.

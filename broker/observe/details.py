@@ -160,7 +160,7 @@ def _ids(request: Any, names: tuple[str, ...], name_in_item: str) -> str | None:
 
     name_in_item: the field with the id if the items of the list are structures.
     """
-    for name in _known(cast(Any, type(request)), names):
+    for name in _existing_fields(cast(Any, type(request)), names):
         value = getattr(request, name)
         if isinstance(value, list):
             value = ", ".join(str(getattr(item, name_in_item, item)) for item in value)
@@ -207,7 +207,7 @@ def _name_of(item: Any, topic_name: TopicName) -> str:
 
 def _first(item: Any, names: tuple[str, ...]) -> Any:
     """Return the value of the first attribute in `names` that `item` has, None if it has none of them."""
-    for name in _known(cast(Any, type(item)), names):
+    for name in _existing_fields(cast(Any, type(item)), names):
         return getattr(item, name)
     return None
 
@@ -226,7 +226,7 @@ def _error_fields(kind: Any) -> tuple[str, ...]:
 
 
 @cache
-def _known(kind: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+def _existing_fields(kind: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     own = {field.name for field in fields(kind)}
     return tuple(name for name in names if name in own)
 

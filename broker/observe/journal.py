@@ -275,7 +275,7 @@ class Journal(Observer):
             api_key(api)
         return [
             r
-            for r in map(self._seen, self._requests)
+            for r in map(self._as_request_seen, self._requests)
             if (api is None or r.api == api)
             and (client_id is None or r.client_id == client_id)
             and (broker is None or r.broker_id == broker)
@@ -300,13 +300,13 @@ class Journal(Observer):
 
     def latest(self, count: int) -> Iterator[RequestSeen]:
         """Return the newest `count` requests, the newest first."""
-        return map(self._seen, islice(reversed(self._requests), count))
+        return map(self._as_request_seen, islice(reversed(self._requests), count))
 
     def elapsed(self, now_ms: int) -> str:
         """Return the time from the cluster's start or last reset to `now_ms` (ms of the cluster's clock) as text, such as "+1.250 s"."""
         return _seconds(now_ms - self.started_ms)
 
-    def _seen(self, row: tuple[Any, ...]) -> RequestSeen:
+    def _as_request_seen(self, row: tuple[Any, ...]) -> RequestSeen:
         request = RequestSeen(*row)
         return request._replace(elapsed_ms=request.at_ms - self.started_ms)
 

@@ -286,7 +286,7 @@ class JournalTopic(Observer):
         if leader == NO_LEADER:
             return
         self._note_lagging_clients(now_ms)
-        for batch in _batches(self._taken(now_ms, leader)):
+        for batch in _batches(self._take_records(now_ms, leader)):
             self._append(leader, batch, now_ms)
 
     def _note_lagging_clients(self, now_ms: int) -> None:
@@ -305,7 +305,7 @@ class JournalTopic(Observer):
     def _of_kind(self, kind: str) -> list[dict[str, Any]]:
         return [value for place, value in self._positions.items() if place[0] == kind]
 
-    def _taken(self, now_ms: int, leader: int) -> list[NewRecord]:
+    def _take_records(self, now_ms: int, leader: int) -> list[NewRecord]:
         entries = self._entries
         entries += [(value["client_id"] or f"broker-{value['broker']}", value) for value in self._positions.values()]
         # Entries of the same time keep their order, because sorting is stable: throttles before positions.

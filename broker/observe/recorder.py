@@ -166,7 +166,7 @@ class Recorder(Observer):
     def response_sent(self, exchange: Exchange) -> None:
         # Record after sending, while the client reads the response.
         if exchange.recording is not None:
-            self._done(exchange.recording, monotonic_ns())
+            self._add_finished(exchange.recording, monotonic_ns())
 
     def response_lost(self, exchange: Exchange, now_ms: int) -> None:
         traced = exchange.recording
@@ -178,9 +178,9 @@ class Recorder(Observer):
             exchange.now_ms = now_ms
             if not traced.is_silent:
                 _note_problem(self, now_ms, exchange.node.broker_id, exchange.peer, traced.seq, UNANSWERED)
-        self._done(traced, 0)
+        self._add_finished(traced, 0)
 
-    def _done(self, traced: Traced, sent_ns: int) -> None:
+    def _add_finished(self, traced: Traced, sent_ns: int) -> None:
         """Add a finished request and its response to the trace.
 
         sent_ns: the time in ns of the monotonic clock at which the response was sent; 0 if it was not sent.

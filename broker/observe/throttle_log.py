@@ -42,32 +42,32 @@ class ThrottleLog(Observer):
         if logger.isEnabledFor(logging.INFO):
             self.note(throttle_of(exchange, throttle_ms, reason, held))
 
-    def note(self, seen: ThrottleSeen) -> None:
-        """Log the throttle `seen`, or only count it if a throttle on the same broker with the same cause was logged in the last second.
+    def note(self, throttle: ThrottleSeen) -> None:
+        """Log a throttle, or only count it if a throttle on the same broker with the same cause was logged in the last second.
 
         The cause is a quota of an entity, or a rule by which a test forces throttles.
         """
-        reason = seen.reason
+        reason = throttle.reason
         key: tuple[object, ...]
         if isinstance(reason, ForcedThrottle):
-            key = (seen.broker_id, "Forced", reason.rule_id)
+            key = (throttle.broker_id, "Forced", reason.rule_id)
         else:
-            key = (seen.broker_id, reason.quota, reason.entity)
-        said_ms, quiet = self._last.get(key, (seen.at_ms - EVERY_MS, 0))
-        if 0 <= seen.at_ms - said_ms < EVERY_MS:
+            key = (throttle.broker_id, reason.quota, reason.entity)
+        said_ms, quiet = self._last.get(key, (throttle.at_ms - EVERY_MS, 0))
+        if 0 <= throttle.at_ms - said_ms < EVERY_MS:
             self._last[key] = (said_ms, quiet + 1)
             return
         if len(self._last) >= REMEMBERED:
-            self._forget_old(seen.at_ms)
-        self._last[key] = (seen.at_ms, 0)
+            self._forget_old(throttle.at_ms)
+        self._last[key] = (throttle.at_ms, 0)
         further_throttles = f"; {quiet} more since the last line" if quiet else ""
         logger.info(
             "broker %d: %s v%d of client-id %r: %s%s",
-            seen.broker_id,
-            seen.api,
-            seen.api_version,
-            seen.client_id,
-            _duration_and_reason(seen),
+            throttle.broker_id,
+            throttle.api,
+            throttle.api_version,
+            throttle.client_id,
+            _duration_and_reason(throttle),
             further_throttles,
         )
 
@@ -75,9 +75,9 @@ class ThrottleLog(Observer):
         self._last = {key: last for key, last in self._last.items() if 0 <= now_ms - last[0] < EVERY_MS}
 
 
-def _duration_and_reason(seen: ThrottleSeen) -> str:
-    reason = seen.reason
-    throttled = f"{'held back' if seen.held else 'throttled'} for {seen.throttle_time_ms} ms"
+def _duration_and_reason(throttle: ThrottleSeen) -> str:
+    reason = throttle.reason
+    throttled = f"{'held back' if throttle.held else 'throttled'} for {throttle.throttle_time_ms} ms"
     if isinstance(reason, ForcedThrottle):
         return f"{throttled} by rule {reason.rule_id}"
     return f"{throttled}: {reason}"

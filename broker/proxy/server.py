@@ -103,7 +103,7 @@ class Proxy:
     @property
     def bootstrap(self) -> str:
         """Return host:port of the proxy, for the bootstrap setting of clients."""
-        return _shown((self._host, self._doors[self._to].port))
+        return _address_text((self._host, self._doors[self._to].port))
 
     async def stop(self) -> None:
         """Close all connections and ports, and write the rest of the trace."""
@@ -124,7 +124,7 @@ class Proxy:
             response = await self._send_request(ApiVersionsRequest(), API_VERSIONS_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             raise ConfigError(
-                f"no Kafka broker answers at {_shown(self._to)}: {_why(error)}; give the address of a broker with --to, for example "
+                f"no Kafka broker answers at {_address_text(self._to)}: {_why(error)}; give the address of a broker with --to, for example "
                 f"--to localhost:9092 (a listener without TLS)"
             ) from None
         return {str(api.api_key): [api.min_version, api.max_version] for api in response.api_keys}
@@ -136,7 +136,7 @@ class Proxy:
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             logger.info(
                 "the proxy learns the brokers from responses to clients, because it got no list of brokers from %s: %s",
-                _shown(self._to),
+                _address_text(self._to),
                 _why(error),
             )
             return []
@@ -167,7 +167,7 @@ class Proxy:
             run_name(wall_ms),
             {
                 "recorder": "kafkaproto proxy",
-                "to": _shown(self._to),
+                "to": _address_text(self._to),
                 "wall_ms": wall_ms,
                 "at_ns": monotonic_ns(),
                 "clock_ms": 0,
@@ -195,7 +195,7 @@ class Proxy:
             self._start(self._serve(door))
         if broker != UNKNOWN_BROKER and door.broker != broker:
             door.broker = broker
-            logger.info("port %d forwards to broker %d at %s", door.port, broker, _shown(address))
+            logger.info("port %d forwards to broker %d at %s", door.port, broker, _address_text(address))
         return door.port
 
     def _bind(self, to: Address, port: int) -> Door:
@@ -207,12 +207,15 @@ class Proxy:
                 if not self._doors or not port:
                     raise
                 logger.warning(
-                    "port %d is in use; the proxy listens on a free port instead for the broker at %s", port, _shown(to)
+                    "port %d is in use; the proxy listens on a free port instead for the broker at %s",
+                    port,
+                    _address_text(to),
                 )
                 listening = socket.create_server((self._host, 0), family=family, backlog=BACKLOG)
         except (OSError, OverflowError) as error:
+            own_address = _address_text((self._host, port))
             raise ConfigError(
-                f"cannot listen on {_shown((self._host, port))}: {_why(error)}; choose another port with --listen, or --listen 0 for any free port"
+                f"cannot listen on {own_address}: {_why(error)}; choose another port with --listen, or --listen 0 for any free port"
             ) from None
         if self._host not in LOOPBACK:
             logger.warning("port %d listens on %s: other machines can reach it", listening.getsockname()[1], self._host)
@@ -236,7 +239,7 @@ class Proxy:
     async def _connection(self, door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number = next(self._connections)
         peer, own_address = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
-        self._event("opened", door, connection=number, at=_shown(own_address[:2]), peer=peer[0], port=peer[1])
+        self._event("opened", door, connection=number, at=_address_text(own_address[:2]), peer=peer[0], port=peer[1])
         open_ends = [writer]
         reason = "the proxy stops"
         connection = ProxyConnection(
@@ -254,7 +257,7 @@ class Proxy:
                 logger.warning(
                     "connection %d: the broker at %s closed the connection with %d requests unanswered",
                     number,
-                    _shown(door.to),
+                    _address_text(door.to),
                     connection.waiting,
                 )
         except NotKafka as error:
@@ -262,12 +265,16 @@ class Proxy:
             logger.warning("connection %d from %s is closed: %s", number, peer[0], error)
         except OSError as error:
             if len(open_ends) == 1:
-                reason = f"no broker at {_shown(door.to)}: {_why(error)}"
+                reason = f"no broker at {_address_text(door.to)}: {_why(error)}"
                 logger.warning("connection %d from %s is closed: %s", number, peer[0], reason)
             else:
                 reason = _why(error)
                 logger.info(
-                    "connection %d from %s to the broker at %s ended: %s", number, peer[0], _shown(door.to), reason
+                    "connection %d from %s to the broker at %s ended: %s",
+                    number,
+                    peer[0],
+                    _address_text(door.to),
+                    reason,
                 )
         except asyncio.CancelledError:
             for end in open_ends:
@@ -350,7 +357,7 @@ async def _are_one(name: str, other: str) -> bool:
     return len(addresses) == 2 and bool(addresses[0] & addresses[1])
 
 
-def _shown(address: Any) -> str:
+def _address_text(address: Any) -> str:
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

@@ -188,13 +188,13 @@ class ConnectionQuotas:
         """Return whether the broker-wide limits do not apply to a listener: it is the inter-broker listener, and the broker has other listeners."""
         return len(self._by_listener) > 1 and listener == self._current().inter_broker_listener
 
-    def entered(self, listener: str, address: str) -> None:
+    def connection_opened(self, listener: str, address: str) -> None:
         self.add_listener(listener)
         self._by_address[canonical(address)] += 1
         self._by_listener[listener] += 1
         self.total += 1
 
-    def left(self, listener: str, address: str) -> None:
+    def connection_closed(self, listener: str, address: str) -> None:
         address = canonical(address)
         self._by_address[address] -= 1
         if not self._by_address[address]:

@@ -32,7 +32,7 @@ class Clock(Protocol):
         ...
 
 
-def shown(clock: Clock) -> str:
+def clock_text(clock: Clock) -> str:
     """Return a text with the kind of a clock and the time that it shows, in UTC and in ms since the epoch."""
     now_ms = clock.now_ms()
     time_utc = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds")
@@ -48,7 +48,7 @@ class SystemClock:
         self._zero_ms = time.time() * 1000.0 - time.monotonic() * 1000.0
 
     def __repr__(self) -> str:
-        return shown(self)
+        return clock_text(self)
 
     def now_ms(self) -> int:
         return int(self._zero_ms + time.monotonic() * 1000.0)
@@ -88,7 +88,7 @@ class ManualClock:
         self._now_ms = now_ms
 
     def __repr__(self) -> str:
-        return shown(self)
+        return clock_text(self)
 
     def now_ms(self) -> int:
         return self._now_ms

@@ -82,7 +82,7 @@ def meta_of(cluster: Cluster) -> dict[str, Any]:
             for b in brokers
         ],
         "advertised": {str(key): [api.min_version, api.max_version] for key, api in cluster.apis.items()},
-        "config": cluster.config.given(),
+        "config": cluster.config.given_at_start(),
     }
 
 

@@ -25,7 +25,7 @@ def check_int(name: str, value: object, lowest: int | None = None, example: obje
     name: the argument that has the value. example: a valid value. The error message contains both.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int (got {shown(value)}); for example {example}")
+        raise TypeError(f"{name} must be an int (got {short_repr(value)}); for example {example}")
     if lowest is not None and value < lowest:
         raise ValueError(f"{name} must be at least {lowest} (got {value})")
 
@@ -36,7 +36,7 @@ def check_text(name: str, value: object, example: str) -> None:
     name: the argument that has the value. example: a valid value. The error message contains both.
     """
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a str (got {shown(value)}); for example {example!r}")
+        raise TypeError(f"{name} must be a str (got {short_repr(value)}); for example {example!r}")
     if not value:
         raise ValueError(f"{name} must not be empty; for example {example!r}")
 
@@ -49,7 +49,7 @@ def check_choice(name: str, value: object, allowed: Collection[str], example: st
     if not isinstance(value, str) or value not in allowed:
         *others, last = map(repr, allowed)
         raise ValueError(
-            f"{name} must be {', '.join(others)} or {last} (got {shown(value)})"
+            f"{name} must be {', '.join(others)} or {last} (got {short_repr(value)})"
             + (nearest(value, allowed) or f"; for example {name}={example!r}")
         )
 
@@ -61,7 +61,7 @@ def unknown(name: str, value: object, what: str, known: Collection[str], most: i
     """
     known_texts = ", ".join(map(repr, list(known)[:most])) + (", ..." if len(known) > most else "")
     hint = nearest(value, known) or (f"; known are {known_texts}" if known else "; there is none yet")
-    return ValueError(f"{name} must be {what} (got {shown(value)}){hint}")
+    return ValueError(f"{name} must be {what} (got {short_repr(value)}){hint}")
 
 
 def check_mapping(name: str, value: object, example: str) -> None:
@@ -70,10 +70,10 @@ def check_mapping(name: str, value: object, example: str) -> None:
     name: the argument that has the value. example: a valid value, as Python code. The error message contains both.
     """
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name} must be a dict (got {shown(value)}); for example {example}")
+        raise TypeError(f"{name} must be a dict (got {short_repr(value)}); for example {example}")
     for key in value:
         if not isinstance(key, str):
-            raise TypeError(f"the keys of {name} must be str (got {shown(key)}); for example {example}")
+            raise TypeError(f"the keys of {name} must be str (got {short_repr(key)}); for example {example}")
 
 
 def check_function(name: str, value: object) -> None:
@@ -85,7 +85,7 @@ def check_function(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a plain function (got the coroutine function {value.__qualname__})")
     if not callable(value):
         raise TypeError(
-            f"{name} must be a function of the journal (got {shown(value)}); for example lambda journal: True"
+            f"{name} must be a function of the journal (got {short_repr(value)}); for example lambda journal: True"
         )
 
 
@@ -95,7 +95,7 @@ def check_seconds(name: str, value: object) -> None:
     name: the argument that has the value, for the error message.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number of seconds (got {shown(value)}); for example {name}=30")
+        raise TypeError(f"{name} must be a number of seconds (got {short_repr(value)}); for example {name}=30")
     if not 0 <= value <= threading.TIMEOUT_MAX:
         raise ValueError(
             f"{name} must be 0 to {threading.TIMEOUT_MAX:.0f} seconds (got {value}); for example {name}=30"
@@ -126,7 +126,7 @@ def nearest(value: object, allowed: Iterable[str]) -> str:
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
-def shown(value: Any, longest: int = 100) -> str:
+def short_repr(value: Any, longest: int = 100) -> str:
     """Return the repr of a value, shortened to `longest` characters."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}…"

@@ -41,9 +41,9 @@ def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync
         if takes and PARAMETER in named:
             raise TypeError(f"{name}() gets its cluster from the decorator; call it without {PARAMETER}=")
 
-    def call(made: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> R:
+    def call(cluster: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> R:
         if takes:
-            arguments, named = _with_cluster(signature, outer, made, arguments, named)
+            arguments, named = _with_cluster(signature, outer, cluster, arguments, named)
         return function(*arguments, **named)
 
     wrapper: Any
@@ -52,8 +52,8 @@ def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync
         @functools.wraps(function)
         async def wrapper(*arguments: Any, **named: Any) -> Any:
             check(named)
-            async with run_async() as made:
-                coroutine: Any = call(made, arguments, named)
+            async with run_async() as cluster:
+                coroutine: Any = call(cluster, arguments, named)
                 return await coroutine
 
     elif run is None:
@@ -63,8 +63,8 @@ def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync
         @functools.wraps(function)
         def wrapper(*arguments: Any, **named: Any) -> Any:
             check(named)
-            with run() as made:
-                result = call(made, arguments, named)
+            with run() as cluster:
+                result = call(cluster, arguments, named)
             if inspect.iscoroutine(result):
                 result.close()
                 raise TypeError(
@@ -99,12 +99,12 @@ def _is(test: Callable[[Any], bool], function: Any) -> bool:
 
 
 def _with_cluster(
-    signature: Signature, outer: Signature, made: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+    signature: Signature, outer: Signature, cluster: Any, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the (positional, keyword) arguments of a call, with the cluster added as the parameter `kafka`.
 
-    signature: the signature of the decorated function. outer: the same signature without `kafka`. made: the cluster. arguments, named: the positional
-    and keyword arguments without the cluster.
+    signature: the signature of the decorated function. outer: the same signature without `kafka`. cluster: the argument for `kafka`.
+    arguments, named: the positional and keyword arguments without the cluster.
 
     If `kafka` is positional-only, raises TypeError for arguments that do not match `outer`: otherwise Python could bind the cluster to a parameter
     whose argument is missing. If `kafka` is another kind of parameter, this function checks nothing, because Python raises the TypeError at the call.
@@ -113,7 +113,7 @@ def _with_cluster(
     place = list(signature.parameters).index(PARAMETER)
     if parameter.kind is Parameter.POSITIONAL_ONLY:
         outer.bind(*arguments, **named)
-        return (*arguments[:place], made, *arguments[place:]), named
+        return (*arguments[:place], cluster, *arguments[place:]), named
     if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD and len(arguments) > place:
-        return (*arguments[:place], made, *arguments[place:]), named
-    return arguments, {**named, PARAMETER: made}
+        return (*arguments[:place], cluster, *arguments[place:]), named
+    return arguments, {**named, PARAMETER: cluster}

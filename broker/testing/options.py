@@ -17,7 +17,7 @@ from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, RELEASES
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
-from kafkaproto.broker.testing.arguments import check_choice, check_int, check_mapping, check_text, nearest, shown
+from kafkaproto.broker.testing.arguments import check_choice, check_int, check_mapping, check_text, nearest, short_repr
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
 
 __tracebackhide__ = is_hidden
@@ -117,7 +117,7 @@ def _check_options(options: Options) -> None:
         value = options.get(folder_option)
         if value == "" or not isinstance(value, str | os.PathLike | None):
             raise TypeError(
-                f"{folder_option} must be a str or a Path (got {shown(value)}); for example {folder_option}=tmp_path"
+                f"{folder_option} must be a str or a Path (got {short_repr(value)}); for example {folder_option}=tmp_path"
             )
     topic = options.get("journal_topic")
     if topic is not None:

@@ -16,7 +16,7 @@ from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.log.validation import TopicLimits, Valid, judge
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.replication.topic_settings import settings_of
-from kafkaproto.broker.testing.arguments import check_int, shown
+from kafkaproto.broker.testing.arguments import check_int, short_repr
 from kafkaproto.broker.testing.records import leader_of, unknown_partition
 from kafkaproto.broker.testing.tracebacks import is_hidden
 from kafkaproto.error_codes import ErrorCode
@@ -75,13 +75,13 @@ def _headers(headers: object, place: str) -> tuple[Header, ...]:
     """
     if isinstance(headers, str | bytes | Mapping) or not isinstance(headers, Iterable):
         raise TypeError(
-            f"the headers of {place} must be a list of pairs (got {shown(headers)}); for example [('trace', b'1')]"
+            f"the headers of {place} must be a list of pairs (got {short_repr(headers)}); for example [('trace', b'1')]"
         )
     pairs: list[Header] = []
     for pair in headers:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
             raise TypeError(
-                f"a header of {place} must be a name and a value (got {shown(pair)}); for example ('trace', b'1')"
+                f"a header of {place} must be a name and a value (got {short_repr(pair)}); for example ('trace', b'1')"
             )
         pairs.append((pair[0], as_bytes(pair[1], f"header {pair[0]!r} of {place}")))
     return tuple(pairs)
@@ -90,14 +90,20 @@ def _headers(headers: object, place: str) -> tuple[Header, ...]:
 def check_values(values: object) -> None:
     """Raise TypeError unless `values` is a list or another ordered iterable. A str, bytes object, dict or set is rejected."""
     if isinstance(values, Mapping):
-        raise TypeError(f"values must be a list of records (got a dict); for example list({shown(values)}.items())")
+        raise TypeError(
+            f"values must be a list of records (got a dict); for example list({short_repr(values)}.items())"
+        )
     if isinstance(values, str | bytes | bytearray | memoryview | NewRecord):
-        raise TypeError(f"values must be a list of records (got {shown(values)}); for example [{shown(values)}]")
+        raise TypeError(
+            f"values must be a list of records (got {short_repr(values)}); for example [{short_repr(values)}]"
+        )
     if isinstance(values, set | frozenset):
-        raise TypeError(f"values must be a list of records (got {shown(values)}, which has no order); use sorted(...)")
+        raise TypeError(
+            f"values must be a list of records (got {short_repr(values)}, which has no order); use sorted(...)"
+        )
     if not isinstance(values, Iterable):
         example = "[None]" if values is None else f"['{values}']"
-        raise TypeError(f"values must be a list of records (got {shown(values)}); for example {example}")
+        raise TypeError(f"values must be a list of records (got {short_repr(values)}); for example {example}")
 
 
 def check_compression(compression: object) -> None:
@@ -108,7 +114,7 @@ def check_compression(compression: object) -> None:
     close = difflib.get_close_matches(str(compression).upper(), names, 1)
     suggestion_or_members = f"did you mean Compression.{close[0]}?" if close else f"its members are {', '.join(names)}"
     raise TypeError(
-        f"compression must be a kafkaproto.records.compression.Compression (got {shown(compression)}); {suggestion_or_members}"
+        f"compression must be a kafkaproto.records.compression.Compression (got {short_repr(compression)}); {suggestion_or_members}"
     )
 
 
@@ -159,14 +165,14 @@ def _new_topic(cluster: Cluster, topic: str) -> Topic:
     return cluster.controller.plan_topic(topic)
 
 
-def _by_partition(topic: Topic, made: Sequence[NewRecord], partition: int | None) -> dict[int, list[int]]:
-    """Distribute records to partitions. Returns a dict that maps each partition to the indexes in `made` of its records.
+def _by_partition(topic: Topic, records: Sequence[NewRecord], partition: int | None) -> dict[int, list[int]]:
+    """Distribute records to partitions. Returns a dict that maps each partition to the indexes in `records` of its records.
 
     partition: the partition for all records; None to choose one for each record by its key.
     """
     count = len(topic.partitions)
     by_index: dict[int, list[int]] = {}
-    for i, record in enumerate(made):
+    for i, record in enumerate(records):
         index = partition
         if index is None:
             index = i % count if record.key is None else partition_of_key(record.key, count)
@@ -178,13 +184,13 @@ def _checked(
     cluster: Cluster,
     topic: Topic,
     index: int,
-    made: Sequence[NewRecord],
+    records: Sequence[NewRecord],
     numbers: Sequence[int],
     compression: Compression,
 ) -> Iterator[_Ready]:
     """Split records into batches that the leader of the partition accepts, and yield each checked batch. Appends nothing.
 
-    index: number of the partition. made: all records to append. numbers: the indexes in `made` of the records for this partition. compression:
+    index: number of the partition. records: all records to append. numbers: the indexes in `records` of the records for this partition. compression:
     the codec with which the batches are compressed. Raises KafkaError if a single record is too large, a record is invalid, or the partition has
     no leader.
     """
@@ -201,7 +207,7 @@ def _checked(
     pending = [list(numbers)]
     while pending:
         part = pending.pop()
-        batch = build_batch([made[i] for i in part], compression=compression)
+        batch = build_batch([records[i] for i in part], compression=compression)
         try:
             valid = judge(memoryview(bytearray(batch)), limits, now_ms)
         except InvalidBatch as error:

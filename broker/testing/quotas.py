@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
-from kafkaproto.broker.testing.arguments import shown
+from kafkaproto.broker.testing.arguments import short_repr
 from kafkaproto.broker.testing.base import Base
 from kafkaproto.broker.testing.options import Default
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
@@ -33,7 +33,7 @@ class QuotaMethods(Base):
         """
         for kind, name in (("client_id", client_id), ("user", user), ("ip", ip)):
             if not isinstance(name, str | Default | None):
-                raise TypeError(f"{kind} must be a str or DEFAULT (got {shown(name)}); for example {kind}='X'")
+                raise TypeError(f"{kind} must be a str or DEFAULT (got {short_repr(name)}); for example {kind}='X'")
         if not values:
             raise TypeError("set_quota needs a quota; for example producer_byte_rate=1000, or None to remove it")
         components = [
@@ -73,7 +73,7 @@ class QuotaMethods(Base):
         rule: the object that `force_throttle` returned.
         """
         if not isinstance(rule, ForcedThrottle):
-            raise TypeError(f"rule must be the object that force_throttle returned (got {shown(rule)})")
+            raise TypeError(f"rule must be the object that force_throttle returned (got {short_repr(rule)})")
         self._run(lambda: self.state.forced_throttles.cancel(rule))
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:

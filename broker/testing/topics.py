@@ -10,7 +10,7 @@ from kafkaproto.broker.config.values import as_text, check_topic_settings
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import PartitionState
 from kafkaproto.broker.testing import producing, records
-from kafkaproto.broker.testing.arguments import check_int, check_mapping, check_text, nearest, shown, with_hint
+from kafkaproto.broker.testing.arguments import check_int, check_mapping, check_text, nearest, short_repr, with_hint
 from kafkaproto.broker.testing.base import Base
 from kafkaproto.broker.testing.options import Topics
 from kafkaproto.broker.testing.producing import Given
@@ -192,18 +192,18 @@ def check_topics(topics: Topics) -> None:
     """Raise TypeError or ValueError unless `topics` maps names to numbers of partitions, or to the arguments of `create_topic` as a dict."""
     if not isinstance(topics, Mapping):
         raise TypeError(
-            f"topics must be a dict of names to partitions (got {shown(topics)}); for example {{'orders': 3}}"
+            f"topics must be a dict of names to partitions (got {short_repr(topics)}); for example {{'orders': 3}}"
         )
     for name, partitions in topics.items():
         if not isinstance(name, str):
-            raise TypeError(f"the names of topics must be str (got {shown(name)}); for example {{'orders': 3}}")
+            raise TypeError(f"the names of topics must be str (got {short_repr(name)}); for example {{'orders': 3}}")
         place = f"topics[{name!r}]"
         if isinstance(partitions, int) and not isinstance(partitions, bool):
             _check_topic(f"{place}: ", name, partitions)
             continue
         if not isinstance(partitions, Mapping):
             raise TypeError(
-                f"{place} must be a number of partitions or a dict (got {shown(partitions)}); for example 3, or {{'partitions': 3}}"
+                f"{place} must be a number of partitions or a dict (got {short_repr(partitions)}); for example 3, or {{'partitions': 3}}"
             )
         for argument in partitions:
             if argument not in _TOPIC_ARGUMENTS:
@@ -232,12 +232,12 @@ def _check_topic(
     if assignment is None:
         return
     if not isinstance(assignment, Mapping):
-        raise TypeError(f"{place}assignment must be a dict (got {shown(assignment)}); for example {{0: [1, 2]}}")
+        raise TypeError(f"{place}assignment must be a dict (got {short_repr(assignment)}); for example {{0: [1, 2]}}")
     for index, replicas in assignment.items():
         check_int(f"{place}a partition of assignment", index)
         if isinstance(replicas, str | bytes) or not isinstance(replicas, Sequence):
             raise TypeError(
-                f"{place}assignment[{index}] must be a list of broker ids (got {shown(replicas)}); for example [1, 2]"
+                f"{place}assignment[{index}] must be a list of broker ids (got {short_repr(replicas)}); for example [1, 2]"
             )
         for broker_id in replicas:
             check_int(f"{place}a broker id of assignment[{index}]", broker_id)

@@ -84,7 +84,7 @@ class TransactionMethods(Base):
         coordinator is loading it.
         """
         with without_frames_of_the_broker(ValueError):
-            return self._run(lambda: _seen(*_find(self.state, transactional_id)))
+            return self._run(lambda: _transaction_seen(*_find(self.state, transactional_id)))
 
     def past_transactions(self, transactional_id: str) -> list[PastTransaction]:
         """Return the last 100 transactions of a transactional id, oldest first, each with its partitions, how it ended, and why.
@@ -330,7 +330,7 @@ def _coordinators(cluster: Cluster) -> list[tuple[int, TransactionCoordinator]]:
 
 def _all(cluster: Cluster) -> dict[str, TransactionSeen]:
     return {
-        transaction.transactional_id: _seen(transaction, coordinator, broker_id)
+        transaction.transactional_id: _transaction_seen(transaction, coordinator, broker_id)
         for broker_id, coordinator in _coordinators(cluster)
         for transaction in coordinator.store
     }
@@ -375,7 +375,7 @@ def _find_open(cluster: Cluster, transactional_id: str) -> tuple[Transaction, Tr
     return transaction, coordinator, broker_id
 
 
-def _seen(transaction: Transaction, coordinator: TransactionCoordinator, broker_id: int) -> TransactionSeen:
+def _transaction_seen(transaction: Transaction, coordinator: TransactionCoordinator, broker_id: int) -> TransactionSeen:
     data = transaction.data
     return TransactionSeen(
         transaction.transactional_id,
