@@ -48,7 +48,11 @@ def is_waiting(scope: str) -> bool:
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Gives all tests of a group, see `scope_of`, to one worker. Workers after the first `BUSY_WORKERS` run only groups whose tests mostly wait."""
+    """Gives all tests of a group, see `scope_of`, to one worker.
+
+    Workers after the first `BUSY_WORKERS` run groups whose tests mostly wait. When no such group is left, one of these workers runs other groups,
+    because two workers alone often wait for the programs that their tests start; the rest of them end.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
@@ -62,10 +66,13 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         super()._assign_work_unit(node)
 
     def _reschedule(self, node: Any) -> None:
-        if self._is_for_waiting(node) and not node.shutting_down and not any(map(is_waiting, self.workqueue)):
+        if self._ends_early(node) and not node.shutting_down and not any(map(is_waiting, self.workqueue)):
             node.shutdown()  # after the tests that it has
         else:
             super()._reschedule(node)
 
     def _is_for_waiting(self, node: Any) -> bool:
         return node in self.nodes[BUSY_WORKERS:]
+
+    def _ends_early(self, node: Any) -> bool:
+        return node in self.nodes[BUSY_WORKERS + 1 :]
