@@ -322,12 +322,19 @@ def test_report_and_audit_commands_exit_with_status_4_on_a_spark_or_internal_err
 def test_trace_report_command_writes_an_html_page_and_a_json_file_of_audit_results(
     report: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command uses the existing session; the cost of a session is tested elsewhere."""
-    monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.local_session", lambda name: nullcontext(spark))
+    """The command uses the existing session and evaluates two rules; other tests cover the start of Spark and all rules."""
+    module = "kafkaproto.pipeline.trace.report.making"
+    monkeypatch.setattr(f"{module}.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr(f"{module}.RULES", tuple(rule for rule in RULES if rule.number in ("4", "7")))
+    monkeypatch.setattr(f"{module}.ANSWERS", (recording.ANSWER, census.ANSWER))
     result_path = tmp_path / "result.json"
     assert main([str(report.parent), "--run", "before", "--json", str(result_path)]) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("0 of ") and f"The page: {report}" in printed.out and "rule 4 (" in printed.err
+    assert (
+        printed.out.startswith("0 of 2 rules broken, 2 hold")
+        and f"The page: {report}" in printed.out
+        and "rule 4 (" in printed.err
+    )
     assert json.loads(result_path.read_text())["status"] == 0
     assert "run before" in report.read_text()
     assert main([str(report.parent), "--run", "never"]) == 3
