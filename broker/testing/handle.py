@@ -19,6 +19,7 @@ from kafkaproto.broker.testing.arguments import check_int, counted
 from kafkaproto.broker.testing.base import Base
 from kafkaproto.broker.testing.brokers import BrokerMethods
 from kafkaproto.broker.testing.groups import GroupMethods
+from kafkaproto.broker.testing.hanging_transactions import hanging_transactions
 from kafkaproto.broker.testing.options import Arguments
 from kafkaproto.broker.testing.quotas import QuotaMethods
 from kafkaproto.broker.testing.telemetry import TelemetryMethods
@@ -101,8 +102,8 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
     def explain(self, count: int = 20) -> str:
         """Return the last `count` requests as text, one per line, newest last. Times count from the cluster's start or last reset.
 
-        At most `count` rebalances of groups and at most `count` transactions follow, one per line, and then a line for each batch that a client can
-        never fetch because of its quota (Q-14). The lines about batches are missing after `stop`.
+        At most `count` rebalances of groups and at most `count` transactions follow, one per line. Then there is a line for each batch that a client
+        can never fetch because of its quota (Q-14), and for each hanging transaction (TX-76). These last lines are missing after `stop`.
         """
         check_int("count", count, 0, example=20)
         state = self.state
@@ -110,7 +111,8 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
         def find() -> tuple[list[RequestSeen], list[str], list[str]]:
             nodes = state.nodes if self._running else []
             undeliverable = [facts for node in nodes for facts in undeliverable_now(node)]
-            warnings = list(map(undeliverable_text, undeliverable))
+            hanging = hanging_transactions(state) if self._running else ()
+            warnings = [*map(undeliverable_text, undeliverable), *hanging]
             histories = *state.rebalances.latest(count), *state.transaction_history.latest(count)
             return list(state.journal.latest(count)), list(map(str, histories)), warnings
 

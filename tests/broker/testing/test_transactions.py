@@ -169,6 +169,16 @@ def test_last_stable_offset_does_not_advance_past_a_hanging_transaction(c: TestC
         c.hang_transaction("orders", 9)
 
 
+def test_explain_has_a_line_for_a_hanging_transaction_but_not_for_an_open_one(c: TestCluster) -> None:
+    begun(c)
+    hanging = c.hang_transaction("orders", 1)
+    [line] = [line for line in c.explain().splitlines() if "hanging" in line]
+    place = f"orders-1 has a hanging transaction of producer {hanging.producer_id} epoch 0, which began at offset 0: "
+    assert line.startswith(place)
+    c.stop()
+    assert "hanging" not in c.explain()
+
+
 def test_hanging_transaction_takes_text_and_is_an_event_in_the_journal(c: TestCluster) -> None:
     hanging = c.hang_transaction("orders", 1, "text")
     assert [record.value for record in c.records("orders", 1)] == [b"text"]
@@ -243,6 +253,7 @@ def test_errors_for_a_transactional_id_say_that_its_coordinator_is_still_loading
         c.clock.advance(LOAD_MS)
         begun(c)
         c.broker(c.transaction("shop").coordinator).stop()
+        assert "hanging" not in c.explain()
         for method in ("transaction", *METHODS):
             with pytest.raises(KafkaError, match=r"broker \d is still loading the transactional id 'shop'") as raised:
                 getattr(c, method)("shop")
