@@ -51,8 +51,9 @@ def in_order(tables: Tables) -> DataFrame:
 def versions(tables: Tables) -> DataFrame:
     """Check that requests and responses use versions that the broker advertised. Returns one row per request.
 
-    It is also a fault if a request or response cannot be decoded in its version. A newer ApiVersions request is allowed: the broker responds to it
-    with UNSUPPORTED_VERSION in version 0 (KIP-511).
+    It is also a fault if a request or response cannot be decoded in its version. An ApiVersions request in an unsupported version is allowed if the
+    broker responds with UNSUPPORTED_VERSION in version 0 (KIP-511), or if the trace lacks the response. The body of such a request need not be
+    decodable: kafkaproto may lack its version, too.
 
     Columns: run (the recording), seq (of the request), api, api_version, client_id, lowest, highest (the advertised versions), problem (why a message
     cannot be decoded), broken (true: the row is a fault) and excess (distance of `api_version` from the nearest advertised version).
@@ -63,9 +64,9 @@ def versions(tables: Tables) -> DataFrame:
             FROM {{events}} WHERE kind = 'meta'
         ), reported AS (SELECT DISTINCT run FROM offered)
         SELECT r.run, r.seq, r.api, r.api_version, r.client_id, o.versions[0] AS lowest, o.versions[1] AS highest, r.problem,
-               coalesce(NOT r.api_version BETWEEN o.versions[0] AND o.versions[1], true)
-                   AND NOT coalesce(api = 'ApiVersions' AND error = {UNSUPPORTED_VERSION}, false)
-                   OR (problem IS NOT NULL AND NOT coalesce(partial, false) AND NOT {WRONG_CORRELATION_ID}) AS broken,
+               IF(coalesce(r.api_version BETWEEN o.versions[0] AND o.versions[1], false),
+                  problem IS NOT NULL AND NOT coalesce(partial, false) AND NOT {WRONG_CORRELATION_ID},
+                  NOT coalesce(api = 'ApiVersions' AND (error = {UNSUPPORTED_VERSION} OR partial), false)) AS broken,
                CAST(coalesce(greatest(o.versions[0] - r.api_version, r.api_version - o.versions[1], 0), 0) AS double) AS excess
         FROM {{requests}} r JOIN reported USING (run)
         LEFT JOIN offered o ON o.run = r.run AND CAST(o.api_key AS int) = r.api_key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -14,13 +15,14 @@ from kafkaproto.broker.proxy.connection import ProxyConnection
 from kafkaproto.broker.server.tracing import meta_of
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.pipeline.trace.audit.rule import Tables
 from kafkaproto.pipeline.trace.audit.rules import RULES
 from kafkaproto.pipeline.trace.rows import Rows
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.records.batch import NewRecord, build_batch
-from kafkaproto.trace.format import Entry, Event
+from kafkaproto.trace.format import UNANSWERED, Entry, Event
 from tests.support.pipeline import patched
 from tests.support.recording import recorder_into
 from tests.support.scene import lagging
@@ -88,9 +90,13 @@ def fetched(**fields: Any) -> dict[str, Any]:
     return blank("requests") | times | request_fields | fields
 
 
+def meta_event(cluster: VirtualCluster) -> Event:
+    return Event("meta", {**meta_of(cluster.state), "wall_ms": EPOCH_MS, "seq": 0, "broker": -1})
+
+
 def recorded(cluster: VirtualCluster) -> list[Entry]:
     """Return a list that receives everything the cluster records from now on."""
-    entries: list[Entry] = [Event("meta", {**meta_of(cluster.state), "wall_ms": EPOCH_MS, "seq": 0, "broker": -1})]
+    entries: list[Entry] = [meta_event(cluster)]
     cluster.state.record(recorder_into(entries))
     return entries
 
@@ -117,7 +123,11 @@ class Proxied:
 
     def send(self, request: Any, version: int, then_ms: int = 10) -> None:
         """Send a request, and let `then_ms` pass afterwards."""
-        data, _ = self._relay.requested(self._client.frame(request, version), self._now_ns())
+        self.send_frame(self._client.frame(request, version), then_ms)
+
+    def send_frame(self, frame: bytes, then_ms: int = 10) -> None:
+        """Send the bytes of a request, length first, and let `then_ms` pass afterwards."""
+        data, _ = self._relay.requested(frame, self._now_ns())
         self._client.send_bytes(data)
         self._cluster.advance(then_ms)
 
@@ -515,10 +525,14 @@ def lookup_too_far_with_unknown_cleanup_policy() -> patched.Rows:
 # ---- versions ----------------------------------------------------------------------------------------------------------------
 
 
-def request_in_version_9(api_key: int, api: str, error: int) -> patched.Rows:
+UNKNOWN_VERSION = "API key 18 has no v9, only ApiVersions v0 to v4"
+"""The problem of the row of a request whose body cannot be decoded."""
+
+
+def request_in_version_9(api_key: int, api: str, error: int | None, **fields: Any) -> patched.Rows:
     """Request version 9 of an API from a broker that supports versions up to 4."""
     tables: patched.Rows = {table: [] for table in TABLES}
-    tables["requests"] = [fetched(api_key=int(api_key), api=api, api_version=9, error=int(error))]
+    tables["requests"] = [fetched(**{"api_key": int(api_key), "api": api, "api_version": 9, "error": error} | fields)]
     facts = json.dumps({"advertised": {"3": [0, 4], "18": [0, 4]}})
     tables["events"] = [blank("events", seq=0, at_ns=0, broker=-1, kind="meta", facts=facts)]
     return tables
@@ -526,17 +540,55 @@ def request_in_version_9(api_key: int, api: str, error: int) -> patched.Rows:
 
 @right
 def api_versions_request_in_unsupported_version() -> patched.Rows:
-    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", ErrorCode.UNSUPPORTED_VERSION)
+    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", int(ErrorCode.UNSUPPORTED_VERSION))
+
+
+@right
+def api_versions_request_in_undecodable_version() -> patched.Rows:
+    error = int(ErrorCode.UNSUPPORTED_VERSION)
+    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", error, problem=UNKNOWN_VERSION, partial=False)
+
+
+@right
+def api_versions_request_in_undecodable_version_of_a_killed_client() -> patched.Rows:
+    fields = {"problem": UNANSWERED, "partial": True, "has_response": False}
+    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", None, **fields)
+
+
+@right
+def api_versions_request_in_undecodable_version_behind_a_proxy() -> patched.Rows:
+    """Send version 5 of ApiVersions (KIP-1242), which Kafka 4.2 does not support, and then version 4, as franz-go 1.22.2 does."""
+    cluster = VirtualCluster()
+    client = Proxied(cluster)
+    request = struct.pack(">hhih1sB", ApiKey.API_VERSIONS, 5, 0, 1, b"c", 0)
+    body = b"\x04kgo\x08v1.22.2\0" + struct.pack(">iB", -1, 0)
+    client.send_frame(struct.pack(">i", len(request + body)) + request + body)
+    client.send(ApiVersionsRequest("kgo", "v1.22.2"), 4)
+    tables = rows_of([meta_event(cluster), *client.entries])
+    assert [(row["api_version"], row["error"]) for row in tables["requests"]] == [(5, 35), (4, 0)]
+    assert tables["requests"][0]["problem"]
+    return tables
+
+
+@wrong("7")
+def api_versions_response_that_cannot_be_decoded() -> patched.Rows:
+    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", None, problem=UNKNOWN_VERSION, partial=False)
+
+
+@wrong("7")
+def api_versions_request_in_supported_version_that_cannot_be_decoded() -> patched.Rows:
+    fields = {"api_version": 4, "problem": "string length -7", "partial": False}
+    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", int(ErrorCode.UNSUPPORTED_VERSION), **fields)
 
 
 @wrong("7")
 def api_versions_response_in_unsupported_version() -> patched.Rows:
-    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", ErrorCode.NONE)
+    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", int(ErrorCode.NONE))
 
 
 @wrong("7")
 def metadata_request_in_unsupported_version() -> patched.Rows:
-    return request_in_version_9(ApiKey.METADATA, "Metadata", ErrorCode.UNSUPPORTED_VERSION)
+    return request_in_version_9(ApiKey.METADATA, "Metadata", int(ErrorCode.UNSUPPORTED_VERSION))
 
 
 # ---- numbers that a client may send ------------------------------------------------------------------------------------------
