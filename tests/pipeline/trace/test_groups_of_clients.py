@@ -31,12 +31,13 @@ pytestmark = [
 
 CLASSIC_CONFLUENT, CONFLUENT = (Client("confluent-kafka", protocol, "range") for protocol in ("classic", "consumer"))
 CLASSIC_JAVA, JAVA = (Client("java", protocol, "range") for protocol in ("classic", "consumer"))
-AIOKAFKA = Client("aiokafka", "classic", "range")
+AIOKAFKA, FRANZ_GO = (Client(library, "classic", "range") for library in ("aiokafka", "franz-go"))
 CLASSIC = {
     "confluent": (CLASSIC_CONFLUENT, CLASSIC_CONFLUENT),
     "java": (CLASSIC_JAVA, CLASSIC_JAVA),
     "kafka-python": (Client("kafka-python", "classic", "range"), CLASSIC_CONFLUENT),
     "aiokafka": (AIOKAFKA, AIOKAFKA),
+    "franz-go": (FRANZ_GO, FRANZ_GO),
 }
 CONSUMER = {"new confluent": (CONFLUENT, CONFLUENT), "new java": (JAVA, JAVA)}
 KAFKA_WITH_KIP_848 = f"{KAFKA_VERSION} with KIP-848"
