@@ -76,6 +76,8 @@ class Scenario:
     [
         ("3.9", "java confluent-kafka kafka-python aiokafka franz-go", "classic", "range"),
         ("4.2", "confluent-kafka franz-go java", "consumer", "range"),
+        ("3.9", "kafkajs kafkajs kafkajs", "classic", "RoundRobinAssigner"),
+        ("4.2", "kafkajs kafkajs kafkajs", "classic", "RoundRobinAssigner"),
     ],
 )
 def test_groups_of_client_libraries_survive_kill_9_of_their_broker(

@@ -10,6 +10,7 @@ const { Kafka, logLevel } = require("kafkajs");
 let name;
 let positions = new Map();
 let owned = [];
+let previous = null;
 let stopping = false;
 
 // process.stdout would make the pipe non-blocking for all programs that share it.
@@ -29,13 +30,30 @@ function revoked() {
   if (owned.length) emit("revoked", { partitions: owned });
   owned = [];
   positions = new Map();
+  previous = null;
 }
 
-// KafkaJS waits for running batches before it joins again, so that batches of revoked partitions are faults. Only when it stops, it processes
-// them after the program has reported the partitions as revoked: it has no event between the last batch and its LeaveGroup request. It is
-// still a member then, and these records are not committed: the next owner reads them.
+function rebalancing() {
+  const before = previous ?? { partitions: owned, positions };
+  revoked();
+  previous = before;
+}
+
+// When the broker dies before it responds to JoinGroup, KafkaJS continues with its previous assignment until a heartbeat makes it join again.
+// It has no event for this. The history checks that no other member has owned these partitions meanwhile. When the broker dies before it
+// responds to SyncGroup, this fails: docs/how-to/kafkajs.md describes this bug of KafkaJS, so tests must not kill a broker then.
+function continueWithPrevious() {
+  ({ partitions: owned, positions } = previous);
+  previous = null;
+  emit("assigned", { partitions: owned, positions: [...positions.values()] });
+}
+
+// KafkaJS waits for running batches before it joins again. Batches of revoked partitions are faults if another member has owned them meanwhile.
+// Only when it stops, it processes them after the program has reported the partitions as revoked: it has no event between the last batch and
+// its LeaveGroup request. It is still a member then, and these records are not committed: the next owner reads them.
 function report(batch) {
   if (stopping) return;
+  if (previous) continueWithPrevious();
   const records = batch.messages.map(({ offset }) => [batch.topic, batch.partition, Number(offset)]);
   for (let begin = 0; begin < records.length; begin += 50) emit("records", { records: records.slice(begin, begin + 50) });
   positions.set(`${batch.topic}/${batch.partition}`, [batch.topic, batch.partition, Number(batch.lastOffset()) + 1]);
@@ -78,7 +96,7 @@ async function main() {
     retry: { retries: 4, initialRetryTime: 100, maxRetryTime: 1000 },
   });
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => assigned(payload.memberAssignment));
-  consumer.on(consumer.events.REBALANCING, revoked);
+  consumer.on(consumer.events.REBALANCING, rebalancing);
   consumer.on(consumer.events.CRASH, revoked);
   consumer.on(consumer.events.COMMIT_OFFSETS, ({ payload }) => committed(payload.topics));
   await consumer.connect();
