@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 
 from kafkaproto.broker.cluster import topics_left
-from kafkaproto.broker.config.values import as_text, check_topic_settings
+from kafkaproto.broker.config.values import as_text, check_topic_settings, topic_setting
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import PartitionState
 from kafkaproto.broker.testing import producing, records
@@ -92,19 +92,22 @@ class TopicMethods(Base):
         self._run(delete)
 
     def alter_topic(self, name: str, **configs: object) -> None:
-        """Set topic settings; write dots as underscores: `alter_topic("t", max_message_bytes="2000")`.
+        """Change settings of a topic. The value None removes a setting, so that the topic uses the broker's value again.
 
-        Raises ConfigError for an unknown setting or an invalid value, KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such topic.
+        Write dots in the names of settings as underscores: `alter_topic("t", max_message_bytes="2000")`. Raises ConfigError for an unknown setting
+        or an invalid value, KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such topic.
         """
         check_text("name", name, "orders")
-        settings = {key.replace("_", "."): as_text(value) or "" for key, value in configs.items()}
+        values = {key.replace("_", "."): as_text(value) for key, value in configs.items()}
         with without_frames_of_the_broker():
-            check_topic_settings(settings)
+            for key in values:
+                topic_setting(key)
+            check_topic_settings(_without_removed(values))
 
         def alter() -> None:
             self._known(name)
             topic = self.state.controller.image.topics[name]
-            self.state.controller.set_topic_configs(name, {**topic.configs, **settings})
+            self.state.controller.set_topic_configs(name, _without_removed({**topic.configs, **values}))
 
         self._run(alter)
 
@@ -241,3 +244,8 @@ def _check_topic(
             )
         for broker_id in replicas:
             check_int(f"{place}a broker id of assignment[{index}]", broker_id)
+
+
+def _without_removed(settings: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the settings whose value is not None."""
+    return {name: value for name, value in settings.items() if value is not None}

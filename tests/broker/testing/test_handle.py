@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.testing.brokers import FollowerHandle
@@ -57,6 +58,14 @@ def test_cluster_settings_can_be_given_as_numbers_and_booleans() -> None:
             "retention.ms": "5",
             "max.message.bytes": "2000",
         }
+
+
+def test_alter_topic_with_none_removes_the_setting_from_the_topic() -> None:
+    with cluster(topics={"t": {"configs": {"retention.ms": 5, "cleanup.policy": "compact"}}}) as c:
+        c.alter_topic("t", retention_ms=None, cleanup_policy=None, segment_ms=7, flush_ms=None)
+        assert c.run_in_loop(lambda: c.state.controller.image.topics["t"].configs) == {"segment.ms": "7"}
+        with pytest.raises(ConfigError, match='unknown topic setting "nope"'):
+            c.alter_topic("t", nope=None)
 
 
 def test_error_for_topics_or_records_of_a_wrong_type_names_the_accepted_type() -> None:
