@@ -44,6 +44,7 @@ _ACTING_BROKER_SETTINGS = """
     auto.create.topics.enable delete.topic.enable num.partitions default.replication.factor
     message.max.bytes compression.type compression.gzip.level compression.lz4.level compression.zstd.level
     min.insync.replicas unclean.leader.election.enable unclean.leader.election.interval.ms log.cleanup.policy log.segment.bytes
+    log.index.size.max.bytes log.index.interval.bytes
     log.roll.ms log.roll.hours log.roll.jitter.ms log.roll.jitter.hours
     log.retention.ms log.retention.minutes log.retention.hours log.retention.bytes log.retention.check.interval.ms
     log.initial.task.delay.ms
@@ -86,6 +87,7 @@ _ACTING_TOPIC_SETTINGS = """
     message.downconversion.enable message.timestamp.after.max.ms message.timestamp.before.max.ms
     message.timestamp.difference.max.ms message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms
     min.insync.replicas retention.bytes retention.ms segment.bytes internal.segment.bytes segment.jitter.ms segment.ms
+    segment.index.bytes index.interval.bytes
     unclean.leader.election.enable leader.replication.throttled.replicas follower.replication.throttled.replicas
 """
 

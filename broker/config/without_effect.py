@@ -55,9 +55,6 @@ REASONS: dict[str, str] = {
     "The brokers share one log directory, the option `--data-dir`.": r"""
         log\.dirs? alter\.log\.dirs\..* replica\.alter\.log\.dirs\..* num\.replica\.alter\.log\.dirs\.threads log\.dir\.failure\.timeout\.ms
     """,
-    "Indexes are only in memory, have an entry for every 4,096 bytes and no limit of their size.": r"""
-        (log\.)?index\.interval\.bytes segment\.index\.bytes log\.index\.size\.max\.bytes
-    """,
     "A file of a segment grows with its records.": r"(log\.)?preallocate",
     "A file of a deleted segment is deleted at once.": r"file\.delete\.delay\.ms log\.segment\.delete\.delay\.ms",
     "There are no checkpoint files. After a restart the broker reads all batches in the segment files, and all records count as committed.": r"""

@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-INTERVAL_BYTES = 4096  # log.index.interval.bytes
+INTERVAL_BYTES = 4096  # whatever `index.interval.bytes` is, which only decides when a segment rolls (CF-28)
 _STRIDE = 1024  # entries whose largest timestamp is computed by one call, at C speed
 
 

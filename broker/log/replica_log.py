@@ -252,8 +252,8 @@ class ReplicaLog:
     ) -> Appended:
         """Append a validated batch as leader, after writing its base offset and leader epoch into `batch` (P-12).
 
-        Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent. from_client:
-        False for a batch that a coordinator writes in the transaction of a producer; its sequence numbers are not checked.
+        Starts a new segment first if the active one is too old or has a full index. `batch` is one whole batch, `header` the header that the producer
+        sent. from_client: False for a batch that a coordinator writes in the transaction of a producer; its sequence numbers are not checked.
         Raises InvalidBatch if the epoch, sequence number or transaction of the producer does not allow the batch (P-19, P-20, TX-33, TX-34, TX-48),
         and StorageError if the batch cannot be written; the log is then unchanged.
         """
@@ -274,12 +274,15 @@ class ReplicaLog:
         base_offset = self.log_end_offset
         patch_offset_and_epoch(batch, 0, base_offset, leader_epoch)
         store, max_timestamp = self.store, header.max_timestamp
-        if store.segment_time.is_over(store.segment_number, max_timestamp, now_ms):
+        conditions = store.roll_conditions
+        if conditions.must_roll(store.segment_number, max_timestamp, now_ms):
             store.roll()
         position = store.append(batch)
         if store.flush_state.limit_records < NO_FLUSH:
             store.flush_append(position, header.last_offset_delta + 1, now_ms)
-        store.segment_time.appended(store.segment_number, max_timestamp, now_ms)
+        conditions.appended(store.segment_number, max_timestamp, now_ms)
+        if conditions.indexes is not None:
+            conditions.indexes.appended(store.open_bytes - len(batch), max_timestamp)
         if max_timestamp < 0:
             store.last.untimed_ms = now_ms
         store.index.add(position, base_offset, max_timestamp)

@@ -19,7 +19,7 @@ from kafkaproto.broker.log.files import FileRange, MemoryBudget, open_memory_fil
 from kafkaproto.broker.log.flushing import NO_FLUSH, FlushState
 from kafkaproto.broker.log.index import SparseIndex
 from kafkaproto.broker.log.named_files import SegmentFolder, place_of
-from kafkaproto.broker.log.rolling import SegmentTime
+from kafkaproto.broker.log.rolling import RollConditions
 from kafkaproto.broker.log.segments import (
     LARGEST_GRANT_BYTES,
     SMALL_SEGMENT_BYTES,
@@ -56,9 +56,9 @@ class Store:
         "folder",
         "index",
         "last",
+        "roll_conditions",
         "segment_bytes",
         "segment_number",
-        "segment_time",
         "segments",
     )
 
@@ -75,7 +75,7 @@ class Store:
         self.end_position = 0
         self.segment_number = 0
         """The number of the log's active segment. It increases when the log starts a segment, but not when that segment continues in another file."""
-        self.segment_time = SegmentTime()
+        self.roll_conditions = RollConditions()
         self.index = SparseIndex()
         self._needs: list[int] = []
         self._is_cleaning = False
@@ -106,8 +106,7 @@ class Store:
         open_bytes = self.open_bytes
         if open_bytes and open_bytes + length > self.segment_bytes:
             self.roll()
-        size = self.end_position - self._base
-        room = self.last.make_room(size, length)
+        room = self.last.make_room(self.end_position - self._base, length)
         if not room:
             self._leave_memory(length)
             room = self.last.make_room(self.end_position - self._base, length)
@@ -182,6 +181,8 @@ class Store:
         if self.open_bytes:
             self._start_segment(0, is_cleaned=self._is_cleaning)
             self.segment_number += 1
+            if not self._is_cleaning:
+                self.roll_conditions.start_segment()
 
     @contextmanager
     def aside(self) -> Iterator[None]:

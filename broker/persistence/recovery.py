@@ -74,9 +74,22 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
     with store.temporary_readers():
         recovered_log = _as_a_log(store, facts, _Files(store, store.folder, segments, verify))
     if store.open_bytes:
-        _, first = next(headers(store, store.end_position - store.open_bytes, store.end_position))
-        store.segment_time.appended(store.segment_number, first.max_timestamp, now_ms)
+        _count_appends(store, now_ms)
     return recovered_log
+
+
+def _count_appends(store: Store, now_ms: int) -> None:
+    """Restore what decides when the active segment rolls, from the batches of this segment.
+
+    Reads only the first batch if the segment cannot roll because of full indexes. now_ms: taken as the time at which the segment started.
+    """
+    start = store.end_position - store.open_bytes
+    conditions = store.roll_conditions
+    for position, header in headers(store, start, store.end_position):
+        conditions.appended(store.segment_number, header.max_timestamp, now_ms)
+        if conditions.indexes is None:
+            return
+        conditions.indexes.appended(position - start, header.max_timestamp)
 
 
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:

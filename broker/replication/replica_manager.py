@@ -33,7 +33,7 @@ from kafkaproto.broker.replication.selector import (
     load_selector,
 )
 from kafkaproto.broker.replication.stores import Stores
-from kafkaproto.broker.replication.topic_settings import TopicSettings, segment_bytes, settings_of
+from kafkaproto.broker.replication.topic_settings import TopicSettings, segment_limits, settings_of
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
@@ -175,7 +175,7 @@ class ReplicaManager:
 
     def _make(self, topic: Topic, index: int) -> Partition:
         origin = Origin(self.broker_id, topic.name, index, self._actions)
-        log = self.stores.new_log(topic.topic_id, origin, segment_bytes(topic, self._config))
+        log = self.stores.new_log(topic.topic_id, origin, *segment_limits(topic, self._config))
         partition = Partition(
             topic,
             index,

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from kafkaproto.broker.log.named_files import SegmentFolder
 from kafkaproto.broker.log.replica_log import Keeper, LogState, Origin, ReplicaLog
+from kafkaproto.broker.log.rolling import IndexLimits
 from kafkaproto.broker.log.store import MemoryBudget, Store
 from kafkaproto.broker.runtime.events import Events
 
@@ -54,26 +55,30 @@ class Stores:
         self._stores: dict[tuple[bytes, int], Store] = {}
         self._left: dict[tuple[bytes, int], LogState] = {}
 
-    def new_log(self, topic_id: bytes, origin: Origin, segment_bytes: int) -> ReplicaLog:
+    def new_log(self, topic_id: bytes, origin: Origin, segment_bytes: int, index_limits: IndexLimits) -> ReplicaLog:
         """Return the log of a new replica, with the state that an earlier process persisted for the partition, if there is one.
 
-        origin: the replica that the log belongs to. segment_bytes: the size in bytes at which a segment is full.
+        origin: the replica that the log belongs to. segment_bytes: the size in bytes at which a segment is full. index_limits:
+        the limits of the indexes of a segment.
         """
         index = origin.partition
         keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
-        log = ReplicaLog(self._of(topic_id, index, segment_bytes, origin.turn.now_ms), keeper, self._events, origin)
+        store = self._of(topic_id, index, segment_bytes, index_limits, origin.turn.now_ms)
+        log = ReplicaLog(store, keeper, self._events, origin)
         log_state = self._left.get((topic_id, index))
         if log_state is not None:
             log.restore(log_state)
         return log
 
-    def _of(self, topic_id: bytes, index: int, segment_bytes: int, now_ms: int) -> Store:
+    def _of(self, topic_id: bytes, index: int, segment_bytes: int, index_limits: IndexLimits, now_ms: int) -> Store:
         key = (topic_id, index)
         store = self._stores.get(key)
         if store is None:
             folder = None if self._shelf is None else self._shelf.folder(topic_id, index)
             store = self._stores[key] = Store(self.budget, segment_bytes, folder)
-            store.segment_time.draw = self._draw
+            store.roll_conditions.draw = self._draw
+            store.roll_conditions.index_limits = index_limits
+            store.roll_conditions.start_segment()
             store.flush_state.flushed_ms = now_ms
             log_state = None if self._shelf is None else self._shelf.restore(topic_id, index, store)
             if log_state is not None:

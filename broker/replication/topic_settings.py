@@ -11,6 +11,7 @@ from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.log.compaction import CleaningLimits
 from kafkaproto.broker.log.retention import RetentionLimits
+from kafkaproto.broker.log.rolling import IndexLimits
 from kafkaproto.broker.log.validation import TopicLimits
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.replication.partition import Partition
@@ -25,6 +26,7 @@ class TopicSettings(NamedTuple):
 
     - deletes: whether DeleteRecords is allowed: `cleanup.policy` contains delete or, from 4.0 on, does not contain compact.
     - segment_ms, jitter_ms: the age at which a segment is closed, and the maximum of the random jitter that lowers this age.
+    - index_limits: the limits of the indexes of a segment, which may close a segment early (CF-28).
     - flush_messages: the number of records after which the files of a data directory are fsynced.
     - flush_ms: the time since the last fsync of these files after which log maintenance fsyncs them again.
     - cleaning: the limits of compaction, None if the topic is not compacted.
@@ -36,6 +38,7 @@ class TopicSettings(NamedTuple):
     deletes: bool
     segment_ms: int
     jitter_ms: int
+    index_limits: IndexLimits
     flush_messages: int
     flush_ms: int
     retention: RetentionLimits
@@ -58,7 +61,9 @@ class TopicSettings(NamedTuple):
         store = partition.log.store
         store.segment_bytes = self.limits.segment_bytes
         flush_state.limit_records, flush_state.limit_ms = self.flush_messages, self.flush_ms
-        store.segment_time.segment_ms, store.segment_time.jitter_ms = self.segment_ms, self.jitter_ms
+        conditions = store.roll_conditions
+        conditions.segment_ms, conditions.jitter_ms = self.segment_ms, self.jitter_ms
+        conditions.index_limits = self.index_limits
         return bool(len(partition.log.runs)) and settings_before != (self.retention, self.cleaning, self.flush_ms)
 
 
@@ -72,9 +77,10 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
     compact, deletes = "compact" in policy, "delete" in policy
     codec = str(value("compression.type"))
     difference_max_ms = value("message.timestamp.difference.max.ms")
+    full_bytes, index_limits = segment_limits(topic, config)
     limits = TopicLimits(
         max_message_bytes=value("max.message.bytes"),
-        segment_bytes=segment_bytes(topic, config),
+        segment_bytes=full_bytes,
         compact=compact,
         log_append_time=value("message.timestamp.type") == "LogAppendTime",
         timestamp_before_max_ms=_given_or(value("message.timestamp.before.max.ms"), difference_max_ms),
@@ -96,6 +102,7 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
         # Only closed segments are compacted, so a segment must close in time (`LogConfig.maxSegmentMs`).
         segment_ms=min(segment_ms, cleaning.max_lag_ms) if compact else segment_ms,
         jitter_ms=value("segment.jitter.ms"),
+        index_limits=index_limits,
         flush_messages=value("flush.messages"),
         flush_ms=value("flush.ms"),
         retention=RetentionLimits(value("retention.ms"), value("retention.bytes")) if deletes else RetentionLimits(),
@@ -113,6 +120,14 @@ def segment_bytes(topic: Topic, config: BrokerConfig) -> int:
     internal: int | None = config.topic(topic.configs, "internal.segment.bytes")
     size_bytes: int = config.topic(topic.configs, "segment.bytes")
     return size_bytes if internal is None else internal
+
+
+def segment_limits(topic: Topic, config: BrokerConfig) -> tuple[int, IndexLimits]:
+    """Return the size in bytes at which a segment of a topic is full, and the limits of the segment's indexes."""
+    index_bytes, interval_bytes = (
+        config.topic(topic.configs, name) for name in ("segment.index.bytes", "index.interval.bytes")
+    )
+    return segment_bytes(topic, config), IndexLimits(index_bytes, interval_bytes)
 
 
 def _given_or(max_ms: int, difference_max_ms: int) -> int:

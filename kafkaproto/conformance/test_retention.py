@@ -1,11 +1,13 @@
-"""Tests of log cleanup: segments deleted by age and size, superseded records removed by compaction (F-14, N-15)."""
+"""Tests of log cleanup: segments deleted by age and size, superseded records removed by compaction (F-14, N-15, CF-28)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from kafkaproto.conformance.internal_topics import topic_setting
 from kafkaproto.conformance.scene import Topic, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.transactions import Producer, visible
@@ -156,6 +158,42 @@ def test_segment_rolls_at_segment_bytes(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes=str(3 * len(at(now))))
     topic.fill(*[at(now)] * 7)
     assert reads(topic) == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+@pytest.mark.rule("CF-28")
+@pytest.mark.parametrize(
+    ("index_bytes", "interval_batches", "timestamps", "expected"),
+    [
+        pytest.param(48, 0, range(9), [4, 4, 1], id="time-index"),
+        pytest.param(59, 0, range(9), [4, 4, 1], id="time-index-with-a-remainder"),
+        pytest.param(48, 0, [5] * 16, [7, 7, 2], id="offset-index"),
+        pytest.param(39, 0, [5] * 11, [5, 5, 1], id="offset-index-with-a-remainder"),
+        pytest.param(48, 0, [5, 4, 6, 5, 4, 7, 3, 2], [6, 2], id="older-batches-get-no-entry-in-the-time-index"),
+        pytest.param(48, 1, range(15), [7, 7, 1], id="an-entry-for-every-second-batch"),
+        pytest.param(48, 2, range(21), [10, 10, 1], id="an-entry-for-every-third-batch"),
+        pytest.param(24, 0, range(5), [2, 2, 1], id="one-entry"),
+        pytest.param(12, 0, range(3), [1, 1, 1], id="no-entry"),
+    ],
+)
+def test_segment_rolls_when_its_offset_or_time_index_is_full(
+    subject: Subject, index_bytes: int, interval_batches: int, timestamps: Sequence[int], expected: list[int]
+) -> None:
+    """Each item of `expected` is the number of batches in one segment. A batch gets an entry more than `interval_batches` batches after the last."""
+    now = subject.epoch_ms()
+    interval_bytes = interval_batches * len(at(now))
+    topic = new_topic(subject, segment_index_bytes=str(index_bytes), index_interval_bytes=str(interval_bytes))
+    topic.fill(*(at(now + timestamp) for timestamp in timestamps))
+    assert [len(segment) for segment in reads(topic)] == expected
+
+
+@pytest.mark.rule("CF-28")
+def test_change_of_index_settings_applies_to_segments_that_start_later(subject: Subject) -> None:
+    topic = new_topic(subject, segment_ms="1000")
+    now = subject.epoch_ms()
+    with topic_setting(topic, "segment.index.bytes", "36"), topic_setting(topic, "index.interval.bytes", "0"):
+        topic.fill(*(at(now + later) for later in (0, 1, 2, 3, 4, 1001, 1002, 1003, 1004)))
+    topic.fill(*(at(now + later) for later in (1005, 1006, 1007, 1008)))
+    assert reads(topic) == [[0, 1, 2, 3, 4], [5, 6, 7], [8, 9, 10], [11, 12]]
 
 
 COMPACT: dict[str, Any] = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.001", "segment_bytes": ONE_EACH}

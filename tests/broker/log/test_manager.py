@@ -7,7 +7,7 @@ import pytest
 from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.files import FileRange
-from kafkaproto.broker.log.rolling import SegmentTime
+from kafkaproto.broker.log.rolling import RollConditions
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import NewRecord, build_batch
 from tests.support.scene import fill, hold, release, replica
@@ -179,20 +179,20 @@ def test_idle_producer_ids_expire_after_producer_id_expiration_ms() -> None:
 
 
 def test_segment_rolls_before_segment_ms_has_passed_if_segment_jitter_ms_is_set() -> None:
-    time = SegmentTime()
-    time.segment_ms, time.jitter_ms, time.draw = 1000, 400, lambda: 0.5
-    time.appended(0, 5000, 0)
-    assert [time.is_over(0, 5000 + later, 0) for later in (800, 801)] == [False, True]
-    assert not time.is_over(1, 90_000, 0)  # the next segment is still empty
-    time.appended(0, 9000, 0)  # only the first batch counts
-    assert time.is_over(0, 5801, 0)
+    conditions = RollConditions()
+    conditions.segment_ms, conditions.jitter_ms, conditions.draw = 1000, 400, lambda: 0.5
+    conditions.appended(0, 5000, 0)
+    assert [conditions.must_roll(0, 5000 + later, 0) for later in (800, 801)] == [False, True]
+    assert not conditions.must_roll(1, 90_000, 0)  # the next segment is still empty
+    conditions.appended(0, 9000, 0)  # only the first batch counts
+    assert conditions.must_roll(0, 5801, 0)
 
 
 def test_segment_whose_first_batch_has_no_timestamp_rolls_by_broker_time() -> None:
-    time = SegmentTime()
-    time.segment_ms = 1000
-    time.appended(0, -1, 70)
-    assert [time.is_over(0, 99_999, now_ms) for now_ms in (1070, 1071)] == [False, True]
+    conditions = RollConditions()
+    conditions.segment_ms = 1000
+    conditions.appended(0, -1, 70)
+    assert [conditions.must_roll(0, 99_999, now_ms) for now_ms in (1070, 1071)] == [False, True]
 
 
 @pytest.mark.parametrize(
