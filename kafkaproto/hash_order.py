@@ -29,6 +29,14 @@ def partition_hash_bits(partition: tuple[str, int]) -> int:
     return (31 * (31 + index) + java_hash_bits(topic)) & ALL_BITS
 
 
+def topic_id_partition_hash_bits(partition: tuple[str, int]) -> int:
+    """Return the 32 bits of `hashCode()` of Kafka's `TopicIdPartition` with topic id 0, as a number that is not negative.
+
+    partition: (topic, index).
+    """
+    return (31 * 31 + partition_hash_bits(partition)) & ALL_BITS
+
+
 def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
     """Return distinct strings in the order of a Java `HashSet` or `HashMap` to which they were added one by one.
 
@@ -47,6 +55,23 @@ def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = 
     while len(added) * 4 > table * 3:
         table *= 2
     return sorted(added, key=lambda item: _bucket(bits(item), table))
+
+
+def grouped_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
+    """Return distinct items in the order of the keys of a Java `HashMap` that was filled by calling `computeIfAbsent` for each item in turn.
+
+    `computeIfAbsent` differs from `put`: it puts a new key before the other keys of its bucket, and it enlarges the table at the beginning of the
+    next call, also if that call adds nothing. Like `java_order`, this function does not turn large buckets into trees. items: the items may be
+    repeated. bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
+    """
+    table = SMALLEST_TABLE
+    added: dict[Item, None] = {}
+    for item in items:
+        if len(added) * 4 > table * 3:
+            table *= 2
+        added[item] = None
+    newest_first = list(added)[::-1]
+    return sorted(newest_first, key=lambda item: _bucket(bits(item), table))
 
 
 def properties_order(texts: Collection[str]) -> list[str]:
@@ -130,15 +155,25 @@ def scala_map_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[
     return _trie_order({item: _scala_hash(bits(item)) for item in distinct}, 0)
 
 
+def scala_table_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
+    """Return distinct items in the order of a mutable `HashMap` of Scala 2.13 to which they were added one by one.
+
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
+    """
+    hashes = {item: bits(item) ^ bits(item) >> 16 for item in items}
+    table = SMALLEST_TABLE
+    while len(hashes) * 4 >= table * 3:
+        table *= 2
+    half = 1 << (HASH_BITS - 1)  # the hashes in a bucket are sorted as signed numbers
+    return sorted(hashes, key=lambda item: (hashes[item] & (table - 1), hashes[item] ^ half))
+
+
 def scala_copy_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
     """Return distinct items in the order of an immutable `Map` of Scala 2.13 that was copied from a mutable `HashMap` with these items.
 
     bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
     """
-    hashes = {item: bits(item) ^ bits(item) >> 16 for item in items}
-    half = 1 << (HASH_BITS - 1)  # the hashes in a bucket are sorted as signed numbers
-    by_bucket = sorted(hashes, key=lambda item: (hashes[item] & (SMALLEST_TABLE - 1), hashes[item] ^ half))
-    return scala_map_order(by_bucket, bits)
+    return scala_map_order(scala_table_order(items, bits), bits)
 
 
 def _trie_order(hashes: dict[Item, int], shift: int) -> list[Item]:

@@ -6,7 +6,18 @@ import base64
 
 import pytest
 
-from kafkaproto.hash_order import properties_order, scala_order, timeline_order, uuid_hash_bits, uuid_order
+from kafkaproto.hash_order import (
+    grouped_order,
+    partition_hash_bits,
+    properties_order,
+    scala_copy_order,
+    scala_order,
+    scala_table_order,
+    timeline_order,
+    topic_id_partition_hash_bits,
+    uuid_hash_bits,
+    uuid_order,
+)
 from kafkaproto.partitioner import java_hash_bits
 
 ORDERS = [
@@ -86,3 +97,58 @@ def test_topic_ids_are_sorted_in_the_order_of_kafkas_class_uuid() -> None:
         "AAAAAAAAAAAAAAAAAAAAAQ",
     ]
     assert sorted(set(printed), key=lambda text: uuid_order(uuid(text))) == printed
+
+
+GROUPED_ORDERS = [
+    "15 5 5 20 10 21 20 11 10 19 23 19 10 22 14 18 16 15 5 7 11 21: 15 16 14 11 10 23 21 22 19 20 18 7 5",
+    "12 36 31 28 9 35 53 30 52 22 33 27 23 44 45: 45 44 12 9 23 53 22 52 31 30 27 28 35 36 33",
+    "10 0 37 13 9 20 23 45 17 23 13 16 5 40 25: 16 0 45 13 25 9 10 23 40 5 37 20 17",
+    "38 1 3 20 31 5 27 17 52 47 55 45 54 55: 47 45 55 54 52 20 17 31 27 5 38 3 1",
+]
+"""Partitions of `__consumer_offsets` for which `computeIfAbsent` was called, and their order in the Java `HashMap`."""
+
+
+@pytest.mark.parametrize("order", GROUPED_ORDERS)
+def test_partitions_have_the_order_of_a_java_hash_map_filled_by_compute_if_absent(order: str) -> None:
+    called, printed = ([("__consumer_offsets", int(index)) for index in text.split()] for text in order.split(": "))
+    assert grouped_order(called, partition_hash_bits) == printed
+
+
+SCALA_TABLE_ORDERS = [
+    "Aa Aa u xuguk hgdvye iprww qvr kjcw a ipx Aa utpwq dkzks ttkcm v bshitf naipiv trxfom rrxbaa cyfa Aa "
+    "BB nq lf v mo: "
+    "Aa BB a kjcw mo nq bshitf dkzks rrxbaa qvr utpwq ttkcm hgdvye ipx xuguk u v iprww naipiv trxfom lf "
+    "cyfa",
+    "si xtnmpo aicexy BB BB s xzaq BB rcu dnzpj tqj x m i q i xc rj BB ukxb uvsu BB Aa rpysyq ehmbyt BB "
+    "BB hgd w BB Aa e ouj: "
+    "BB Aa hgd ouj xzaq tqj ehmbyt si rpysyq dnzpj xtnmpo e rcu i xc m q s uvsu ukxb aicexy w x rj",
+    "s noefam jxmuyn BB Aa Aa BB gpz fsosl xy shu vmm BB vrh z duvzfe dyjogv Aa Aa Aa Aa b hz ewzp g BB "
+    "sexm owal Aa butrk epthmw u g Aa tsov kzhy mkoqh l: "
+    "BB Aa xy shu ewzp fsosl noefam tsov hz vmm duvzfe mkoqh butrk b g owal l vrh gpz kzhy sexm epthmw s "
+    "u dyjogv z jxmuyn",
+]
+
+
+@pytest.mark.parametrize("order", SCALA_TABLE_ORDERS)
+def test_strings_are_sorted_in_the_order_of_a_mutable_scala_hash_map(order: str) -> None:
+    added, printed = (names.split() for names in order.split(": "))
+    assert scala_table_order(added, java_hash_bits) == printed
+
+
+COMMIT_ORDERS = [
+    "wod-5 wod-10: wod-10 wod-5",
+    "tzi-8 tzi-11: tzi-11 tzi-8",
+    "yfc-8 ftwoo-2 ftwoo-10 x-7: yfc-8 ftwoo-10 x-7 ftwoo-2",
+    "w-0 w-2 spt-3 tu-9 spt-8 w-0: spt-3 tu-9 w-2 spt-8 w-0",
+]
+"""Partitions, as `TopicIdPartition` objects with topic id 0, in a mutable `HashMap`, and their order in an immutable `Map` copied from it."""
+
+
+def partitions(text: str) -> list[tuple[str, int]]:
+    return [(name, int(index)) for name, index in (item.split("-") for item in text.split())]
+
+
+@pytest.mark.parametrize("order", COMMIT_ORDERS)
+def test_partitions_have_the_order_of_a_scala_map_copied_from_a_mutable_one(order: str) -> None:
+    added, printed = (partitions(text) for text in order.split(": "))
+    assert scala_copy_order(added, topic_id_partition_hash_bits) == printed
