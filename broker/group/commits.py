@@ -13,6 +13,7 @@ from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import NO_TOPIC_ID, CommittedOffset, PartitionKey, split_by_metadata
+from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.registry import Registry, release
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
@@ -111,7 +112,8 @@ class Commits:
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        partitions: None for all partitions that have a committed offset. topic_ids: maps the names of topics that the request names by id to their
+        partitions: None for all partitions that have a committed offset; with Kafka's new group coordinator (default from 4.0 on), they are in the
+        order of its tables (GO-36). topic_ids: maps the names of topics that the request names by id to their
         ids. An offset that was committed for another id, because the topic was deleted and created again, is returned as None (GO-34).
         require_stable: True uses the newest state of the group, False the state up to the high watermark, in which a group that was just created may
         be missing, and a deleted offset may still exist (GC-66). With Kafka's old group coordinator (3.9), commits that are not replicated yet are
@@ -119,11 +121,11 @@ class Commits:
         """
         if require_stable:
             group = self._groups.get_any(group_id)
-            offsets: Mapping[PartitionKey, CommittedOffset] = {} if group is None else group.offsets
+            offsets: PartitionTable[CommittedOffset] = PartitionTable() if group is None else group.offsets
         else:
             offsets = self._groups.visible.offsets(group_id)
         if partitions is None:
-            return dict(offsets)
+            return dict(offsets.in_table_order() if self._storage.is_new_coordinator else offsets)
         fetched_offsets = {key: offsets.get(key) for key in partitions}
         if topic_ids:
             for key, committed in fetched_offsets.items():

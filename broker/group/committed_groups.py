@@ -8,12 +8,13 @@ replicated, and then applied to the second state. A request that only reads uses
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkaproto.broker.group.group import Group
 from kafkaproto.broker.group.migration import AnyGroup
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.offsets import CommittedOffset
+from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.replay import Change, Loaded, apply, empty, end_transaction
 from kafkaproto.broker.group.storage import GroupStorage
 
@@ -111,7 +112,7 @@ class CommittedGroups:
         too, only the existence of a classic group depends on the high watermark.
         """
         loaded = self._replicated(self._storage.partition_of(group_id))
-        offsets = loaded.offsets.get(group_id, {})
+        offsets = loaded.offsets.get(group_id) or PartitionTable()
         consumer = loaded.consumers.get(group_id)
         if consumer is not None:
             consumer.offsets = offsets
@@ -128,9 +129,9 @@ class CommittedGroups:
             group.restore(stored_group, 0)
         return group
 
-    def offsets(self, group_id: str) -> Mapping[PartitionKey, CommittedOffset]:
+    def offsets(self, group_id: str) -> PartitionTable[CommittedOffset]:
         """Return the replicated committed offsets of a group whose partition is behind (`is_behind`)."""
-        return self._replicated(self._storage.partition_of(group_id)).offsets.get(group_id, {})
+        return self._replicated(self._storage.partition_of(group_id)).offsets.get(group_id) or PartitionTable()
 
     def _replicated(self, index: int) -> Loaded:
         """Apply the queued changes of a partition that are replicated now, and return the replicated state of its groups."""

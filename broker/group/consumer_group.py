@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.reconciliation import NO_EPOCH, Current, MemberState
 from kafkaproto.broker.group.results import ALWAYS, Protocols
@@ -153,7 +154,7 @@ class ConsumerGroup:
     """The largest number of members that the group had before a member was removed. It sets the size of Kafka's hash table of members (GN-45)."""
     unreconciled: set[str] = field(default_factory=set)
     """The ids of the members that have not reached their target assignment. The group is Stable only if there are no such members."""
-    offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
+    offsets: PartitionTable[CommittedOffset] = field(default_factory=PartitionTable)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
     """Maps a partition to the number of its commits that are not effective yet: commits not replicated, or in an open transaction."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.records import StoredGroup
 from kafkaproto.broker.group.results import ALWAYS, JoinedMember, JoinReply, JoinResult, Protocols, SyncReply
@@ -110,7 +111,7 @@ class Group:
     """Whether a previously empty group rebalances: its join phase lasts at least `group.initial.rebalance.delay.ms`, even if all members joined."""
     join_timer: Timer | None = None
     sync_timer: Timer | None = None
-    offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
+    offsets: PartitionTable[CommittedOffset] = field(default_factory=PartitionTable)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
     """Maps a partition to the number of its commits that are not effective yet: commits not replicated, or in an open transaction."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.partition_table import PartitionTable
 
 
 class PendingOffsets:
@@ -23,7 +24,7 @@ class PendingOffsets:
     __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")
 
     def __init__(self) -> None:
-        self._by_producer: dict[int, dict[PartitionKey, tuple[int, CommittedOffset]]] = {}
+        self._by_producer: dict[int, PartitionTable[tuple[int, CommittedOffset]]] = {}
         """Maps a producer id to its pending offsets: a dict of partitions to (number, offset). `remove` may leave this inner dict empty.
 
         `add` numbers all pending offsets of this object consecutively.
@@ -46,7 +47,7 @@ class PendingOffsets:
 
     def add(self, producer_id: int, offsets: Mapping[PartitionKey, CommittedOffset]) -> list[PartitionKey]:
         """Add offsets of an open transaction. Returns the partitions for which the producer had no pending offset."""
-        pending = self._by_producer.setdefault(producer_id, {})
+        pending = self._by_producer.setdefault(producer_id, PartitionTable())
         new_keys = [key for key in offsets if key not in pending]
         for key in new_keys:
             self._producers[key] = self._producers.get(key, 0) + 1
@@ -57,7 +58,7 @@ class PendingOffsets:
 
     def drop(self, producer_id: int, keys: Iterable[PartitionKey]) -> list[PartitionKey]:
         """Remove the pending offsets of a producer for the partitions `keys`. Returns the partitions for which a pending offset was removed."""
-        pending = self._by_producer.get(producer_id, {})
+        pending = self._by_producer.get(producer_id) or PartitionTable()
         dropped_keys = [key for key in keys if key in pending]
         for key in dropped_keys:
             del pending[key]
@@ -100,9 +101,9 @@ class PendingOffsets:
         Returns (partitions that had pending offsets, offsets that become committed offsets). If `committed` is false, there are no offsets to commit.
         If it is true, pending offsets that other producers added earlier for the same partitions are ignored when their transactions commit later.
         """
-        pending = self._by_producer.pop(producer_id, {})
+        pending = self._by_producer.pop(producer_id, None) or PartitionTable()
         offsets = {}
-        for key, (number, offset) in pending.items() if committed else ():
+        for key, (number, offset) in pending.in_table_order().items() if committed else ():
             if number > self._replaced.get(key, 0):
                 offsets[key] = offset
                 self._replaced[key] = number

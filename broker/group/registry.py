@@ -16,6 +16,7 @@ from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup, check_upgrade, entries_of, to_classic_group, to_consumer_group
 from kafkaproto.broker.group.offset_expiry import OffsetExpiry
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.pending_offsets import PendingGroups
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import Entry
@@ -222,7 +223,7 @@ class Registry:
                 keys = dict.fromkeys((*group.offsets, *group.pending_offsets.partitions()))
                 results[group_id] = self._storage.delete(group, keys, now_ms, group_too=True)
                 if not results[group_id]:
-                    group.offsets = {}
+                    group.offsets = PartitionTable()
                     self._remove(group, now_ms)
             else:
                 results[group_id] = ErrorCode.NON_EMPTY_GROUP
@@ -261,7 +262,7 @@ class Registry:
 
     def _take(self, loaded: Loaded, now_ms: int) -> None:
         for group_id, consumer in loaded.consumers.items():
-            consumer.offsets.update(loaded.offsets.get(group_id, {}))
+            consumer.offsets = loaded.offsets.get(group_id) or PartitionTable()
             consumer.created_at = ALWAYS
             self._consumers[group_id] = consumer
             self._expiry.watch(now_ms)
@@ -270,7 +271,7 @@ class Registry:
         for group_id, stored_group, offsets in iterate(loaded):
             group = self.create(group_id, now_ms)
             group.created_at = ALWAYS
-            group.offsets.update(offsets)
+            group.offsets = offsets
             if stored_group is not None:
                 group.restore(stored_group, now_ms)
             self.changes.loaded(group, now_ms)

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from kafkaproto.broker.group import consumer_records
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.records import ConsumerRecord, GroupRecord, OffsetRecord, StoredGroup, parse
 from kafkaproto.broker.runtime.internal_topics import KeyedRecord
@@ -42,7 +43,7 @@ class Loaded(NamedTuple):
     open transactions.
     """
 
-    offsets: dict[str, dict[PartitionKey, CommittedOffset]]
+    offsets: dict[str, PartitionTable[CommittedOffset]]
     groups: dict[str, StoredGroup]
     consumers: dict[str, ConsumerGroup]
     pending: dict[str, PendingOffsets]
@@ -136,7 +137,7 @@ def _apply_commit(
         return
     if group_id in loaded.pending:
         loaded.pending[group_id].supersede(offsets)
-    loaded.offsets.setdefault(group_id, {}).update(offsets)
+    loaded.offsets.setdefault(group_id, PartitionTable()).update(offsets)
 
 
 def _delete_offset(loaded: Loaded, group_id: str, key: PartitionKey) -> None:
@@ -162,16 +163,16 @@ def end_transaction(loaded: Loaded, group_ids: Iterable[str], producer_id: int, 
             continue
         offsets = pending.end(producer_id, committed=committed)[1]
         if offsets:
-            loaded.offsets.setdefault(group_id, {}).update(offsets)
+            loaded.offsets.setdefault(group_id, PartitionTable()).update(offsets)
         if not pending:
             del loaded.pending[group_id]
 
 
-def iterate(loaded: Loaded) -> Iterator[tuple[str, StoredGroup | None, dict[PartitionKey, CommittedOffset]]]:
+def iterate(loaded: Loaded) -> Iterator[tuple[str, StoredGroup | None, PartitionTable[CommittedOffset]]]:
     """Yield (group id, stored generation, committed offsets) for each classic group in `loaded` that has a generation or offsets.
 
     The generation is None if the group has only offsets.
     """
     for group_id in {**loaded.groups, **loaded.offsets}:
         if group_id not in loaded.consumers:
-            yield group_id, loaded.groups.get(group_id), loaded.offsets.get(group_id, {})
+            yield group_id, loaded.groups.get(group_id), loaded.offsets.get(group_id) or PartitionTable()

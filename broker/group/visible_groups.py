@@ -6,14 +6,15 @@ whose records are not replicated, and still see a deleted group until its tombst
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Protocol
 
 from kafkaproto.broker.group.committed_groups import CommittedGroups
 from kafkaproto.broker.group.forgotten import ForgottenGroups
 from kafkaproto.broker.group.group import Group
 from kafkaproto.broker.group.migration import AnyGroup
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.offsets import CommittedOffset
+from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.results import ALWAYS
 from kafkaproto.broker.group.storage import GroupStorage
 
@@ -72,9 +73,9 @@ class VisibleGroups:
         names = dict.fromkeys((*newest, *self.committed.names(), *forgotten))
         return [group for name in names if (group := self.get(name)) is not None]
 
-    def offsets(self, group_id: str) -> Mapping[PartitionKey, CommittedOffset]:
+    def offsets(self, group_id: str) -> PartitionTable[CommittedOffset]:
         """Return the committed offsets of a group; empty if no such group is visible to requests that only read, such as OffsetFetch."""
         group = self.get(group_id)
         if group is None:
-            return {}
+            return PartitionTable()
         return self.committed.offsets(group_id) if self.committed.is_behind(group_id) else group.offsets

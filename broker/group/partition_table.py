@@ -1,0 +1,87 @@
+"""A dict of partitions that also returns them in the order of the tables in which Kafka's new group coordinator stores offsets (GO-36).
+
+This module does not depend on groups or wire messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import TypeVar
+
+from kafkaproto.broker.group.offsets import PartitionKey
+from kafkaproto.hash_order import ALL_BITS, timeline_order
+from kafkaproto.partitioner import java_hash_bits
+
+Value = TypeVar("Value")
+
+
+class _Indexes:
+    """The partition indexes of one topic in a `PartitionTable`.
+
+    indexes: the keys of this dict, in the order in which they were added. most: the number of partitions for which Kafka's table of them has room.
+    Every change of a value, too, needs room for one more partition.
+    """
+
+    __slots__ = ("indexes", "most")
+
+    def __init__(self) -> None:
+        self.indexes: dict[int, None] = {}
+        self.most = 0
+
+
+class PartitionTable(MutableMapping[PartitionKey, Value]):
+    """A dict of partitions to values. Iterating over it returns the partitions in the order in which they were added.
+
+    Kafka keeps a `TimelineHashMap` of the topics, and for each topic one of its partition indexes. Their orders depend on the keys that were added
+    and removed before: a table grows when it gets more keys, but never shrinks. A topic without partitions is removed with its table.
+    """
+
+    __slots__ = ("_most_topics", "_topics", "_values")
+
+    def __init__(self, values: Mapping[PartitionKey, Value] | None = None) -> None:
+        self._values: dict[PartitionKey, Value] = {}
+        self._topics: dict[str, _Indexes] = {}
+        self._most_topics = 0
+        self.update(values or {})
+
+    def __getitem__(self, key: PartitionKey) -> Value:
+        return self._values[key]
+
+    def __setitem__(self, key: PartitionKey, value: Value) -> None:
+        topic, index = key
+        partitions = self._topics.get(topic)
+        if partitions is None:
+            partitions = self._topics[topic] = _Indexes()
+            self._most_topics = max(self._most_topics, len(self._topics))
+        partitions.most = max(partitions.most, len(partitions.indexes) + 1)
+        partitions.indexes[index] = None
+        self._values[key] = value
+
+    def __delitem__(self, key: PartitionKey) -> None:
+        del self._values[key]
+        topic, index = key
+        partitions = self._topics[topic]
+        del partitions.indexes[index]
+        if not partitions.indexes:
+            del self._topics[topic]
+        if not self._topics:
+            self._most_topics = 0
+
+    def __iter__(self) -> Iterator[PartitionKey]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def in_table_order(self) -> dict[PartitionKey, Value]:
+        """Return a dict with the partitions in the order in which Kafka's tables iterate: topic by topic."""
+        topics = timeline_order(self._topics, java_hash_bits, self._most_topics)
+        keys = [(topic, index) for topic in topics for index in _in_order(self._topics[topic])]
+        return {key: self._values[key] for key in keys}
+
+
+def _in_order(partitions: _Indexes) -> list[int]:
+    return timeline_order(partitions.indexes, lambda index: index & ALL_BITS, partitions.most)
