@@ -91,7 +91,7 @@ class GroupCoordinator:
         self._static_members = StaticMembers(self._rebalance, self._replies, storage)
         self.groups = Registry(timers, self._rebalance, storage)
         self._consumer_settings = consumers
-        self.is_release_4 = consumers.is_release_4
+        self.is_release_4, self.is_release_4_1 = consumers.is_release_4, consumers.is_release_4_1
         self._transitions = Transitions(self.groups, storage, consumers, timers, topics or ClusterTopics())
         self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random, self._replies)
         self.groups.resume_consumer = self.consumers.resume

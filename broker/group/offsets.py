@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import scala_copy_order, topic_id_partition_hash_bits
 
 K = TypeVar("K", bound=str | bytes)
 PartitionKey = tuple[str, int]
@@ -97,6 +98,17 @@ def expired(
     ]
 
 
+def commit_order(
+    topics: Sequence[tuple[str, Sequence[int]]], results: Mapping[PartitionKey, int]
+) -> dict[PartitionKey, int]:
+    """Return the results of an offset commit in the order of Kafka's old group coordinator: that of a hash table of Scala (GO-36).
+
+    topics: the topics of the request with their partition indexes. results: maps the processed partitions to their error codes.
+    """
+    processed = [(topic, index) for topic, indexes in topics for index in indexes if (topic, index) in results]
+    return {key: results[key] for key in scala_copy_order(processed, topic_id_partition_hash_bits)}
+
+
 def errors_by_topic(
     topics: Sequence[tuple[K, Sequence[int]]],
     results: Mapping[tuple[K, int], int],
@@ -110,11 +122,11 @@ def errors_by_topic(
     The result has the form [(topic, [(partition, error), ...]), ...].
 
     - topics: the topics of the request, by name or by id, with their partition indexes.
-    - results: maps (topic, partition index) to the error code of each partition that was processed.
+    - results: maps (topic, partition index) to the error code of each partition that was processed. All of them are partitions of the request.
     - otherwise: a function that takes a topic and returns the error code for the topic's partitions that are not in `results`.
     - unknown_topics: the topics of the request that do not exist; they are listed even without partitions.
     - repeats: whether a processed partition that the request repeats is listed each time, as in Kafka's new group coordinator (default from 4.0 on);
-      otherwise it is listed once.
+      otherwise it is listed once, and the processed partitions are in the order of `results`.
 
     The order: topics that do not exist, or that have a partition outside `results`, come before the other topics. In each topic, the partitions
     outside `results` come first. There is one exception: with `repeats`, if all topics exist and all partitions are in `results`, the order is that
@@ -131,9 +143,9 @@ def errors_by_topic(
             error = results.get((key, index))
             if error is None:
                 unprocessed_entries.setdefault(key, []).append((index, int(otherwise(key))))
-            else:
-                entry = index, int(error)
-                if repeats or entry not in processed_entries.get(key, ()):
-                    processed_entries.setdefault(key, []).append(entry)
+            elif repeats:
+                processed_entries.setdefault(key, []).append((index, int(error)))
+    for (key, index), error in {} if repeats else results.items():
+        processed_entries.setdefault(key, []).append((index, int(error)))
     in_order: list[K] = [*unprocessed_entries, *(key for key in processed_entries if key not in unprocessed_entries)]
     return [(key, [*unprocessed_entries.get(key, ()), *processed_entries.get(key, ())]) for key in in_order]

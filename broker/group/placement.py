@@ -5,11 +5,12 @@ This module does not depend on groups: the result depends on the id and on the l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import grouped_order, partition_hash_bits
 from kafkaproto.partitioner import java_hash
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -51,3 +52,18 @@ def coordinator_of(key: str, topic: str, topics: InternalTopics, partition_count
     if leader < 0:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return leader
+
+
+def by_partition(group_ids: Iterable[str], partition_of: Callable[[str], int]) -> list[list[str]]:
+    """Group ids of groups by partition of `__consumer_offsets`, in the order in which Kafka's new group coordinator returns their results (GO-36).
+
+    Kafka collects them in a hash table by partition. The ids of one partition keep their order, and repeated ids stay. partition_of: a function that
+    returns the partition of a group.
+    """
+    indexes = []
+    ids_of: dict[int, list[str]] = {}
+    for group_id in group_ids:
+        indexes.append(partition_of(group_id))
+        ids_of.setdefault(indexes[-1], []).append(group_id)
+    keys = [(OFFSETS_TOPIC, index) for index in indexes]
+    return [ids_of[index] for _, index in grouped_order(keys, partition_hash_bits)]

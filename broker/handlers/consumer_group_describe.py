@@ -7,11 +7,13 @@ Behaviour: each member is returned with its current and its target assignment (G
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.group_partitions import ids_by_partition, in_partition_order
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
@@ -44,9 +46,36 @@ def consumer_group_describe(exchange: Exchange, request: ConsumerGroupDescribeRe
         # An exception in the coordinator of 3.9 fails the whole request (GN-66).
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     with_operations = request.include_authorized_operations
-    # Kafka 4 returns the result for an empty group id first.
-    group_ids = sorted(request.group_ids, key=bool) if exchange.node.groups.is_release_4 else request.group_ids
+    if not exchange.node.groups.is_release_4:
+        return _response(_described_by_each_partition(exchange, request.group_ids, with_operations))
+    # Kafka 4 returns the results for empty group ids first.
+    empty_ids = [group_id for group_id in request.group_ids if not group_id]
+    group_ids = empty_ids + in_partition_order(exchange.node, filter(None, request.group_ids))
     return _response([_describe(exchange, group_id, with_operations) for group_id in group_ids])
+
+
+def _described_by_each_partition(
+    exchange: Exchange, group_ids: Sequence[str], with_operations: bool
+) -> list[DescribedGroup]:
+    """Return the results of Kafka 3.9, which passes all groups of the request to each partition of `__consumer_offsets` that has one of them (GN-66).
+
+    A partition returns GROUP_ID_NOT_FOUND (69) for the groups of other partitions. If this broker does not coordinate the partition, the result is
+    an error for each of the partition's own groups.
+    """
+    node = exchange.node
+    groups: list[DescribedGroup] = []
+    for own_ids in ids_by_partition(node, group_ids):
+        if error := node.refuses_group(own_ids[0]):
+            groups += [_error(group_id, error) for group_id in own_ids]
+            continue
+        own = set(own_ids)
+        groups += [
+            _describe(exchange, group_id, with_operations)
+            if group_id in own
+            else _error(group_id, ErrorCode.GROUP_ID_NOT_FOUND)
+            for group_id in group_ids
+        ]
+    return groups
 
 
 def _describe(exchange: Exchange, group_id: str, with_operations: bool) -> DescribedGroup:

@@ -6,12 +6,21 @@ Behaviour: a group with members gets error NON_EMPTY_GROUP. A group that the req
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.group_partitions import ids_by_partition
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.hash_order import copy_order, hash_order, scala_table_order
 from kafkaproto.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from kafkaproto.partitioner import java_hash_bits
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.node import Node
 
 
 def _failed(exchange: Exchange, request: DeleteGroupsRequest, error_code: int) -> Reply:
@@ -23,13 +32,31 @@ def delete_groups(exchange: Exchange, request: DeleteGroupsRequest) -> Delayed:
     node = exchange.node
     results = {group_id: node.refuses_group(group_id) for group_id in request.groups_names}
     own = [group_id for group_id, error in results.items() if not error]
+    refused = results.keys() - own
     delayed = Delayed()
 
     def reply(errors: dict[str, int], at_ms: int) -> None:
-        delayed.complete(lambda: _response(results | errors), at_ms)
+        delayed.complete(lambda: _response(_in_kafkas_order(node, results | errors, refused)), at_ms)
 
     node.groups.commits.delete_groups(own, exchange.now_ms, reply)
     return delayed
+
+
+def _in_kafkas_order(node: Node, results: dict[str, int], refused: Collection[str]) -> dict[str, int]:
+    """Return the results in the order of hash tables in Kafka (GO-36): by partition of `__consumer_offsets`, or by group with the old coordinator.
+
+    refused: the groups that this broker does not coordinate. The old coordinator adds the errors to its table before the groups that were deleted.
+    """
+    if node.groups.is_new_coordinator:
+        partitions = ids_by_partition(node, results)
+        if (
+            node.groups.is_release_4_1
+        ):  # deletes share groups first, and collects the remaining groups of a partition in a set
+            partitions = [hash_order(ids) if ids[0] in refused else copy_order(ids) for ids in partitions]
+        group_ids = [group_id for ids in partitions for group_id in ids]
+    else:
+        group_ids = scala_table_order(sorted(results, key=lambda group_id: not results[group_id]), java_hash_bits)
+    return {group_id: results[group_id] for group_id in group_ids}
 
 
 def _response(results: dict[str, int]) -> Reply:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.results import UNKNOWN_GROUP
 from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.group_partitions import in_partition_order
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
@@ -31,7 +32,10 @@ def _failed(exchange: Exchange, request: DescribeGroupsRequest, error_code: int)
 
 @register(ApiKey.DESCRIBE_GROUPS, _failed)
 def describe_groups(exchange: Exchange, request: DescribeGroupsRequest) -> Reply:
-    groups = [_describe(exchange, group_id, request.include_authorized_operations) for group_id in request.groups]
+    node, group_ids = exchange.node, request.groups
+    if node.groups.is_new_coordinator:
+        group_ids = in_partition_order(node, group_ids)
+    groups = [_describe(exchange, group_id, request.include_authorized_operations) for group_id in group_ids]
     return Reply(DescribeGroupsResponse(groups=groups))
 
 

@@ -10,7 +10,7 @@ rejects v0 with error UNSUPPORTED_VERSION (35), as a KRaft broker does.
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, errors_by_topic
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, commit_order, errors_by_topic
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
@@ -121,6 +121,8 @@ def _response(
     default_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error_code is None else error_code
     missing = exchange.node.image.missing(topic.name for topic in request.topics)
     indexes_by_name = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    if not repeats:
+        results = commit_order(indexes_by_name, results)
     topics = [
         OffsetCommitResponseTopic(name, partitions=_partitions(errors))
         for name, errors in errors_by_topic(indexes_by_name, results, lambda _: default_error, missing, repeats=repeats)

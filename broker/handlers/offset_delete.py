@@ -7,12 +7,13 @@ subscribe are kept, with error GROUP_SUBSCRIBED_TO_TOPIC (86) (GC-60, GC-61).
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.offsets import errors_by_topic
+from kafkaproto.broker.group.offsets import PartitionKey, errors_by_topic
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import partition_hash_bits, scala_map_order
 from kafkaproto.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -53,23 +54,20 @@ def _response(exchange: Exchange, request: OffsetDeleteRequest, results: dict[tu
         return _failed(exchange, request, results)
     missing = exchange.node.image.missing(topic.name for topic in request.topics)
     requested_topics = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    repeats = exchange.node.groups.is_new_coordinator
+    if not repeats:
+        results = _in_scala_order(results)
     topics = [
         OffsetDeleteResponseTopic(name, [OffsetDeleteResponsePartition(index, error) for index, error in errors])
-        for name, errors in errors_by_topic(
-            requested_topics, results, _unknown, missing, repeats=exchange.node.groups.is_new_coordinator
-        )
+        for name, errors in errors_by_topic(requested_topics, results, _unknown, missing, repeats=repeats)
     ]
-    if not exchange.node.groups.is_new_coordinator:
-        topics.sort(key=_place)
     return Reply(OffsetDeleteResponse(topics=topics))
 
 
-def _place(topic: OffsetDeleteResponseTopic) -> int:
-    """Return the key by which Kafka's old group coordinator sorts the topics of a response, lowest first (GC-62).
+def _in_scala_order(results: dict[PartitionKey, int]) -> dict[PartitionKey, int]:
+    """Return the results in the order of Kafka's old group coordinator (GC-62): that of an immutable `Map` of Scala.
 
-    0: the topic has no partition or an unknown one. 1: members of the group subscribe to the topic. 2: any other topic.
+    The partitions of topics to which members of the group subscribe are added to this `Map` before the others.
     """
-    errors = [partition.error_code for partition in topic.partitions]
-    if not errors or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors:
-        return 0
-    return 1 if ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC in errors else 2
+    keys = sorted(results, key=lambda key: results[key] != ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
+    return {key: results[key] for key in scala_map_order(keys, partition_hash_bits)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, errors_by_topic
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, commit_order, errors_by_topic
 from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.group.results import TransactionalCommit
@@ -130,15 +130,17 @@ def _response(
     }
     topics = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
     missing = exchange.node.image.missing(topic.name for topic in request.topics)
+    repeats = exchange.node.groups.is_new_coordinator
+    if not repeats:
+        results = commit_order(topics, results)
+    errors_of_topics = errors_by_topic(topics, results, lambda _: int(otherwise), missing, repeats=repeats)
     return Reply(
         TxnOffsetCommitResponse(
             topics=[
                 TxnOffsetCommitResponseTopic(
                     name, partitions=[TxnOffsetCommitResponsePartition(index, error) for index, error in errors]
                 )
-                for name, errors in errors_by_topic(
-                    topics, results, lambda _: int(otherwise), missing, repeats=exchange.node.groups.is_new_coordinator
-                )
+                for name, errors in errors_of_topics
             ]
         )
     )

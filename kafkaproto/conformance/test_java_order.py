@@ -1,0 +1,155 @@
+"""Tests of the order of results in responses of the group coordinator in Java: results for several groups, and the offsets of all topics.
+
+Kafka 4 always uses this coordinator; Kafka 3.9 uses it if the new protocol (KIP-848) is enabled. The order is that of hash tables in Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ConsumerGroup
+from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group, commit
+from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_java_coordinator import commit_in_transaction, java
+from kafkaproto.conformance.test_offset_order import fetch_request, listed
+from kafkaproto.conformance.test_transactions import begun
+from kafkaproto.hash_order import ALL_BITS, copy_order, grouped_order, hash_order, partition_hash_bits, timeline_order
+from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.partitioner import java_hash, java_hash_bits
+
+PROFILE = "consumer"
+pytestmark = pytest.mark.needs(offsets_topic=True)
+__all__ = ["java"]
+
+NOT_COORDINATOR, NOT_FOUND = 16, 69
+
+
+def by_partition(group: Group, group_ids: Sequence[str]) -> list[list[str]]:
+    """Return group ids by partition of `__consumer_offsets`, with the partitions in the order of a Java `HashMap`."""
+    count = len(group.offsets.metadata().partitions)
+    partitions = [(OFFSETS_TOPIC, java_hash(group_id) % count) for group_id in group_ids]
+    return [
+        [group_id for group_id, own in zip(group_ids, partitions, strict=True) if own == partition]
+        for partition in grouped_order(partitions, partition_hash_bits)
+    ]
+
+
+def flat(ids_of_partitions: Sequence[Sequence[str]]) -> list[str]:
+    return [group_id for group_ids in ids_of_partitions for group_id in group_ids]
+
+
+def names(subject: Subject, group: Group, count: int = 20) -> list[str]:
+    """Return the ids of `count` groups: of `group`, and of others that do not exist."""
+    group_ids = [subject.new_name("unknown") for _ in range(count - 1)]
+    return [*group_ids[: count // 2], group.id, *group_ids[count // 2 :]]
+
+
+@pytest.mark.rule("GO-36", "GC-59")
+@pytest.mark.parametrize("count", [3, 80])
+def test_java_coordinator_lists_deleted_groups_by_offsets_partition(java: Subject, count: int) -> None:
+    """From 4.1 on, the groups of a partition have the order of a `HashSet`, or of a `HashMap` if another broker coordinates them."""
+    topic, group = new_topic(java).name, Group(java)
+    group_ids = names(java, group, count)
+    assert set(commit(group, {topic: {0: (5, None)}}).values()) == {0}
+    response = group.ask(DeleteGroupsRequest([*group_ids, *group_ids[::-1]]), 2)
+    results = {result.group_id: result.error_code for result in response.results}
+    partitions = by_partition(group, group_ids)
+    if not ConsumerGroup(java).stores_topics:
+        partitions = [hash_order(ids) if results[ids[0]] == NOT_COORDINATOR else copy_order(ids) for ids in partitions]
+    assert list(results) == flat(partitions)
+    assert results[group.id] == 0
+
+
+@pytest.mark.rule("GO-36")
+def test_java_coordinator_describes_groups_by_offsets_partition(java: Subject) -> None:
+    """A group that the request names twice has two results, which come after each other if no other group is in its partition."""
+    group = Group(java)
+    group_ids = names(java, group)
+    group_ids += group_ids[::-2]
+    response = group.ask(DescribeGroupsRequest(group_ids), 5)
+    assert [described.group_id for described in response.groups] == flat(by_partition(group, group_ids))
+
+
+@pytest.mark.rule("GO-36")
+@pytest.mark.releases(first="4.0")
+def test_consumer_group_describe_lists_groups_by_offsets_partition_since_4_0(java: Subject) -> None:
+    group = Group(java)
+    group_ids = names(java, group)
+    group_ids += group_ids[::-2]
+    response = group.ask(ConsumerGroupDescribeRequest(group_ids), 0)
+    assert [described.group_id for described in response.groups] == flat(by_partition(group, group_ids))
+
+
+@pytest.mark.rule("GO-36", "GN-66")
+@pytest.mark.releases(before="4.0")
+def test_consumer_group_describe_repeats_all_groups_per_partition_before_4_0(java: Subject) -> None:
+    """Each partition that the broker coordinates returns a result for all groups: GROUP_ID_NOT_FOUND (69) for the groups of other partitions."""
+    group = ConsumerGroup(java)
+    assert group.join("m").error_code == 0
+    group_ids = names(java, group)
+    group_ids += group_ids[::-2]
+    response = group.ask(ConsumerGroupDescribeRequest(group_ids), 0)
+    expected = []
+    for own_ids in by_partition(group, group_ids):
+        [own] = group.ask(DescribeGroupsRequest([own_ids[0]]), 5).groups
+        if own.error_code:
+            expected += [(group_id, NOT_COORDINATOR) for group_id in own_ids]
+        else:
+            expected += [(g, 0 if g == group.id and g in own_ids else NOT_FOUND) for g in group_ids]
+    assert [(described.group_id, described.error_code) for described in response.groups] == expected
+
+
+def in_table(indexes: Sequence[int], most: int = 0) -> list[int]:
+    return timeline_order(indexes, lambda index: index & ALL_BITS, most)
+
+
+def fetched(group: Group) -> dict[str, list[int]]:
+    """Fetch the offsets of all topics with two versions of OffsetFetch. Returns a dict of topics to partitions, in the order of the responses."""
+    old = listed(group.ask(fetch_request(group, None), 7))
+    new: Any = group.fetch(None)
+    assert [(topic.name, [p.partition_index for p in topic.partitions]) for topic in new.topics] == old
+    return dict(old)
+
+
+@pytest.mark.rule("GO-36")
+def test_java_coordinator_lists_offsets_of_all_topics_in_the_order_of_its_tables(java: Subject) -> None:
+    """The tables of topics and partitions grow with the number of entries, and do not shrink when offsets are deleted."""
+    group, topics = Group(java), [new_topic(java, partitions=20).name for _ in range(6)]
+    first, *others = topics
+    indexes = [3, 17, 0, 9, 1, 12, 5, 19, 2]
+    assert set(commit(group, {first: dict.fromkeys(indexes, (5, None))}).values()) == {0}
+    assert fetched(group) == {first: in_table(indexes)}
+    for name in others:
+        assert set(commit(group, {name: dict.fromkeys((1, 0), (5, None))}).values()) == {0}
+    expected = timeline_order(topics, java_hash_bits)
+    assert list(fetched(group)) == expected
+    for name in topics:
+        assert fetched(group)[name] == in_table(indexes if name == first else [1, 0])
+    assert set(commit(group, {others[0]: {0: (6, None)}}).values()) == {0}  # a replaced offset needs room for one more
+    assert fetched(group)[others[0]] == in_table([1, 0], 3)
+    assert group.delete_offsets({first: [*indexes[:5]], others[1]: [0, 1], others[2]: [0, 1]})[0] == 0
+    left = [name for name in topics if name not in others[1:3]]
+    assert list(fetched(group)) == timeline_order(left, java_hash_bits, len(topics))
+    assert fetched(group)[first] == in_table(indexes[5:], len(indexes))
+
+
+@pytest.mark.rule("GO-36")
+def test_java_coordinator_stores_transactional_offsets_in_the_order_of_its_tables(java: Subject) -> None:
+    group, topic, other = Group(java), new_topic(java, partitions=40), new_topic(java, partitions=40)
+    producer = begun(java, topic)
+    assert producer.add_offsets(group) == 0
+    indexes = [31, 3, 17, 0, 9, 28, 1, 12, 5, 19, 2, 30, 33]
+    parts = [(t.name, [(index, 5) for index in indexes]) for t in (topic, other)]
+    assert {error for _, results in commit_in_transaction(group, producer, *parts) for _, error in results} == {0}
+    assert producer.end(commit=True)[0] == 0
+    wait_until(java, lambda: len(group.committed()), "the offsets of the transaction are committed")
+    added = in_table(indexes)
+    expected_topics = timeline_order(timeline_order([topic.name, other.name], java_hash_bits), java_hash_bits)
+    assert fetched(group) == {name: in_table(added) for name in expected_topics}
+    assert list(fetched(group)) == expected_topics
