@@ -113,8 +113,8 @@ class Commits:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
         partitions: None for all partitions that have a committed offset; with Kafka's new group coordinator (default from 4.0 on), they are in the
-        order of its tables (GO-36). topic_ids: maps the names of topics that the request names by id to their
-        ids. An offset that was committed for another id, because the topic was deleted and created again, is returned as None (GO-34).
+        order of its tables (GO-36). topic_ids: maps the names of topics that the request names by id to their ids. An offset that was committed for
+        another id, because the topic was deleted and created again, is returned as None (GO-34).
         require_stable: True uses the newest state of the group, False the state up to the high watermark, in which a group that was just created may
         be missing, and a deleted offset may still exist (GC-66). With Kafka's old group coordinator (3.9), commits that are not replicated yet are
         ignored in both cases.

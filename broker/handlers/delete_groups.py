@@ -1,7 +1,8 @@
 """DeleteGroups (key 42, versions 0-2): delete groups without members, with their committed offsets.
 
 v1 changes no layout; v2 is flexible.
-Behaviour: a group with members gets error NON_EMPTY_GROUP. A group that the request names twice is deleted once and has one result (GC-59).
+Behaviour: a group with members gets error NON_EMPTY_GROUP. A group that the request names twice is deleted once and has one result (GC-59). GO-36
+describes the order of results.
 """
 
 from __future__ import annotations
