@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 """The numbers for the type of a member in the response: 0 if it uses the classic protocol, 1 if it uses the new protocol (KIP-848)."""
+MAX_REPEATED_RESULTS = 100_000
+"""The maximum number of results in a response that repeats groups, so that a request of a few megabytes cannot fill the memory of the broker."""
 
 
 def _failed(exchange: Exchange, request: ConsumerGroupDescribeRequest, error_code: int) -> Reply:
@@ -60,11 +62,14 @@ def _described_by_each_partition(
     """Return the results of Kafka 3.9, which passes all groups of the request to each partition of `__consumer_offsets` that has one of them (GN-66).
 
     A partition returns GROUP_ID_NOT_FOUND (69) for the groups of other partitions. If this broker does not coordinate the partition, the result is
-    an error for each of the partition's own groups.
+    an error for each of the partition's own groups. If there would be more than `MAX_REPEATED_RESULTS` results, each group has one.
     """
     node = exchange.node
+    partitions = ids_by_partition(node, group_ids)
+    if len(partitions) * len(group_ids) > MAX_REPEATED_RESULTS:
+        return [_describe(exchange, group_id, with_operations) for own_ids in partitions for group_id in own_ids]
     groups: list[DescribedGroup] = []
-    for own_ids in ids_by_partition(node, group_ids):
+    for own_ids in partitions:
         if error := node.refuses_group(own_ids[0]):
             groups += [_error(group_id, error) for group_id in own_ids]
             continue

@@ -47,6 +47,16 @@ def test_kip_848_protocol_is_disabled_by_default_in_kafka_3_9() -> None:
     assert described.error_code == UNSUPPORTED_VERSION
 
 
+@pytest.mark.rule("GN-66")
+@pytest.mark.parametrize(("count", "most"), [(25_000, 100_000), (25_001, 25_001)])
+def test_3_9_repeats_groups_in_consumer_group_describe_up_to_100_000_results(count: int, most: int) -> None:
+    """Each of the 4 partitions of `__consumer_offsets` has a group of the request."""
+    group = Group("3.9")
+    names = [f"group-{number}" for number in range(count)]
+    response = group.client.ask(ConsumerGroupDescribeRequest(names), 0)
+    assert len(response.groups) == most and {described.group_id for described in response.groups} == set(names)
+
+
 def test_leave_group_removes_several_classic_members_in_one_epoch_since_kafka_4_0(group: Group) -> None:
     group.join("A", instance_id="i1")
     for member_id in "BC":
