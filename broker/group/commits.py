@@ -265,7 +265,7 @@ class Commits:
 
         def take_effect() -> None:
             # A group that was converted to the other protocol meanwhile has the same offsets.
-            group.offsets.update(accepted)
+            group.offsets.put_all(accepted)
             if group.pending_offsets:
                 group.pending_offsets.supersede(accepted)
 

@@ -105,6 +105,8 @@ def commit_order(
 
     topics: the topics of the request with their partition indexes. results: maps the processed partitions to their error codes.
     """
+    if len(results) < 2:
+        return dict(results)
     processed = [(topic, index) for topic, indexes in topics for index in indexes if (topic, index) in results]
     return {key: results[key] for key in scala_copy_order(processed, topic_id_partition_hash_bits)}
 

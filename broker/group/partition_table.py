@@ -42,7 +42,12 @@ class PartitionTable(MutableMapping[PartitionKey, Value]):
         self._values: dict[PartitionKey, Value] = {}
         self._topics: dict[str, _Indexes] = {}
         self._most_topics = 0
-        self.update(values or {})
+        self.put_all(values or {})
+
+    def put_all(self, values: Mapping[PartitionKey, Value]) -> None:
+        """Set the values of partitions, as `update` does. This method is faster, because it does not have to find out what it gets."""
+        for key, value in values.items():
+            self[key] = value
 
     def __getitem__(self, key: PartitionKey) -> Value:
         return self._values[key]

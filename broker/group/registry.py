@@ -247,7 +247,7 @@ class Registry:
         group.writing.update(pending)
         error = self._storage.delete(group, {**offsets, **dict.fromkeys(pending)}, now_ms, group_too=deletes_group)
         if error:
-            group.offsets.update(offsets)
+            group.offsets.put_all(offsets)
             return error
         release(group, group.pending_offsets.remove(keys, keeps_producers=not is_new))
         if deletes_group:
@@ -312,7 +312,7 @@ class Registry:
         wait for replicas: the records are in the leader's log when it returns, and thus before the records of a client that commits later.
         """
         group = self.create(group_id, now_ms)
-        group.offsets.update(offsets)
+        group.offsets.put_all(offsets)
         if protocol_type is not None:
             group.protocol_type = protocol_type
             group.generation_id = 1  # only a group with a generation gets a tombstone when it is deleted

@@ -137,7 +137,7 @@ def _apply_commit(
         return
     if group_id in loaded.pending:
         loaded.pending[group_id].supersede(offsets)
-    loaded.offsets.setdefault(group_id, PartitionTable()).update(offsets)
+    loaded.offsets.setdefault(group_id, PartitionTable()).put_all(offsets)
 
 
 def _delete_offset(loaded: Loaded, group_id: str, key: PartitionKey) -> None:
@@ -163,7 +163,7 @@ def end_transaction(loaded: Loaded, group_ids: Iterable[str], producer_id: int, 
             continue
         offsets = pending.end(producer_id, committed=committed)[1]
         if offsets:
-            loaded.offsets.setdefault(group_id, PartitionTable()).update(offsets)
+            loaded.offsets.setdefault(group_id, PartitionTable()).put_all(offsets)
         if not pending:
             del loaded.pending[group_id]
 
