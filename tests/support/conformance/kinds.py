@@ -19,6 +19,7 @@ _ALL = (
     Kind("virtual-kafka", lambda profile: Virtual(profile, "kafka"), release=RELEASE),
     Kind("virtual-kip", lambda profile: Virtual(profile, "kip"), release=RELEASE),
     Kind("virtual-newer", VirtualNewer, release=NEWER_RELEASE),
+    Kind("virtual-kip-newer", lambda profile: VirtualNewer(profile, "kip"), release=NEWER_RELEASE),
     Kind("ours-kafka", lambda profile: Ours(profile, "kafka"), _REAL_TIME, RELEASE),
     Kind("ours-kafka-manual", lambda profile: OursManual(profile, "kafka"), release=RELEASE),
     Kind("ours-kip-manual", lambda profile: OursManual(profile, "kip"), release=RELEASE),

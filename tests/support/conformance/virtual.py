@@ -132,6 +132,6 @@ class VirtualNewer(Newer, Virtual):
 
     release = NEWER_RELEASE
 
-    def __init__(self, profile: str) -> None:
-        super().__init__(profile, "kafka", self.release)
-        self.name = f"virtual-{self.release}"
+    def __init__(self, profile: str, semantics: str = "kafka") -> None:
+        super().__init__(profile, semantics, self.release)
+        self.name = f"virtual-{semantics}-{self.release}"
