@@ -123,7 +123,7 @@ class Cluster:
         self.persistence = open_persistence(self, data_dir, cluster_id)
         try:
             # A process that continues with a data directory must not generate the same ids as the previous process.
-            rng = Random(f"{seed} {self.persistence.life}")
+            rng = Random(f"{seed} {self.persistence.process_number}")
             self._begin(brokers, self.persistence.cluster_id, rng, journal_topic)
         except BaseException:
             self.persistence.abandon()

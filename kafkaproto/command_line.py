@@ -180,8 +180,8 @@ def parser(command: str) -> argparse.ArgumentParser:
     return main_parser
 
 
-def _message_options(made: Parser, is_required: bool) -> None:
-    message_group = made.add_mutually_exclusive_group(required=is_required)
+def _message_options(parser: Parser, is_required: bool) -> None:
+    message_group = parser.add_mutually_exclusive_group(required=is_required)
     itself = "" if is_required else " (default: the input is a request whose header has the API and version)"
     message_group.add_argument("--api", metavar="API", help=f"name or key of the API, for example fetch or 1{itself}")
     required = "" if is_required else " with --api or --data, except for record-batch"
@@ -196,13 +196,13 @@ def _message_options(made: Parser, is_required: bool) -> None:
         help="other data than a request or response: a name that `kafkaproto apis --data` lists, for example "
         f"offset-commit-value{batch}",
     )
-    made.add_argument(
+    parser.add_argument(
         "--version", type=int, metavar="N", help=f"version of the API or of the data (required{required})"
     )
-    made.add_argument(
+    parser.add_argument(
         "--response", action="store_true", help="with --api: the message is a response (default: a request)"
     )
-    made.add_argument("--file", type=Path, metavar="FILE", help="file to read (default: standard input)")
+    parser.add_argument("--file", type=Path, metavar="FILE", help="file to read (default: standard input)")
 
 
 def encode(options: argparse.Namespace) -> Iterator[str]:

@@ -87,7 +87,7 @@ class BrokerResource:
         self._changed: set[str] = set()
 
     @property
-    def own(self) -> Mapping[str, str]:
+    def current_settings(self) -> Mapping[str, str]:
         return self._cluster.config.dynamic_texts(self._broker_id)
 
     def setting(self, name: str) -> Setting:
@@ -113,7 +113,7 @@ class BrokerResource:
         F. The parts of the broker, such as listeners and thread pools, accept the values.
         G. `min.insync.replicas` does not change in a way that Kafka forbids while eligible leader replicas are enabled.
         """
-        config, before = self._cluster.config, self.own
+        config, before = self._cluster.config, self.current_settings
         settings = {name: config.dynamic_setting(name) for name in own}
         _reject("Cannot update these configs dynamically", (n for n, s in settings.items() if _is_read_only(s)))
         key_stores = [name for name in settings if _KEY_STORE.match(name)]
@@ -220,7 +220,7 @@ class BrokerResource:
         }
 
     def store(self, own: Mapping[str, str]) -> None:
-        before = self.own.get(MIN_INSYNC_REPLICAS)
+        before = self.current_settings.get(MIN_INSYNC_REPLICAS)
         self._cluster.remember_config(self._broker_id, own)
         self._cluster.config.set_dynamic(self._broker_id, own)
         if self._broker_id == ALL_BROKERS and own.get(MIN_INSYNC_REPLICAS) != before:

@@ -74,7 +74,7 @@ class SubscriptionResource:
         self._name = name
 
     @property
-    def own(self) -> Mapping[str, str]:
+    def current_settings(self) -> Mapping[str, str]:
         return self._cluster.config.client_metrics.get(self._name, {})
 
     def setting(self, name: str) -> Setting:

@@ -91,7 +91,7 @@ class Resource(Protocol):
     bad_value: ErrorCode
 
     @property
-    def own(self) -> Mapping[str, str]:
+    def current_settings(self) -> Mapping[str, str]:
         """Return the settings that are set on this topic, broker or group itself, by name, without inherited values."""
 
     def setting(self, name: str) -> Setting:
@@ -121,7 +121,7 @@ class TopicResource:
 
     def __init__(self, cluster: Configured, name: str) -> None:
         configs = cluster.controller.topic_configs(name)
-        self.own = configs or {}
+        self.current_settings = configs or {}
         self._exists = configs is not None
         self._name = name
         self._cluster = cluster
@@ -209,7 +209,7 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
     Raises KafkaError or ConfigError if a change is invalid. strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's
     code (D10).
     """
-    own = dict(resource.own)
+    own = dict(resource.current_settings)
     for change in changes:
         if change.operation == Operation.DELETE:
             resource.check_deletion(change.name)

@@ -34,7 +34,7 @@ class GroupResource:
         self._group_id = group_id
 
     @property
-    def own(self) -> Mapping[str, str]:
+    def current_settings(self) -> Mapping[str, str]:
         return self._cluster.config.groups.get(self._group_id, {})
 
     def setting(self, name: str) -> Setting:

@@ -37,7 +37,7 @@ def parse(setting: Setting, text: str, strict_kip: bool = True) -> Any:
         too_low = setting.low is not None and value < setting.low
         too_high = setting.high is not None and value > setting.high
         if (too_low or too_high) and value != setting.special:
-            raise _bad(setting, text)
+            raise _invalid_value_error(setting, text)
     elif not isinstance(value, bool):
         _check_text(setting, value, strict_kip)
     if setting.refusal is not None and setting.refusal.refuses(java_trim(text)):
@@ -52,19 +52,19 @@ def _check_text(setting: Setting, value: str, strict_kip: bool) -> None:
     strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10).
     """
     if setting.not_empty and not value:
-        raise _bad(setting, value)
+        raise _invalid_value_error(setting, value)
     if setting.distinct and value and not all(java_items(value)):
-        raise _bad(setting, value)
+        raise _invalid_value_error(setting, value)
     if setting.values and not (setting.kind == "list" and value == ""):  # a list may be empty
         items = java_items(value) if setting.kind == "list" else [value]
         if setting.any_case:
             items = [item.upper() for item in items]
         if not all(_is_among(item, setting) for item in items):
-            raise _bad(setting, value)
+            raise _invalid_value_error(setting, value)
     if setting.items is not None and value != "*":
         form = setting.items[0 if strict_kip else 1]
         if not all(re.fullmatch(form, java_trim(item)) for item in java_items(value)):
-            raise _bad(setting, value)
+            raise _invalid_value_error(setting, value)
 
 
 def _is_among(item: str, setting: Setting) -> bool:
@@ -87,21 +87,21 @@ def _convert(setting: Setting, text: str) -> Any:
     if setting.kind in _BITS:
         limit = 1 << (_BITS[setting.kind] - 1)
         if _WHOLE_NUMBER.match(text) is None or not -limit <= int(text) < limit:
-            raise _bad(setting, text)
+            raise _invalid_value_error(setting, text)
         return int(text)
     if setting.kind == "double":
         value = java_double(text)
         if value is None:
-            raise _bad(setting, text)
+            raise _invalid_value_error(setting, text)
         return value
     if setting.kind == "boolean":
         if text.lower() not in ("true", "false"):
-            raise _bad(setting, text)
+            raise _invalid_value_error(setting, text)
         return text.lower() == "true"
     return text
 
 
-def _bad(setting: Setting, text: str) -> ConfigError:
+def _invalid_value_error(setting: Setting, text: str) -> ConfigError:
     return ConfigError(f'{setting.name} must be {setting.allowed} (got "{text}")')
 
 

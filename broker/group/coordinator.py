@@ -23,7 +23,7 @@ from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
-from kafkaproto.broker.group.overview import described, described_any, listed
+from kafkaproto.broker.group.overview import described, described_any, matching_groups
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import KAFKA_3_9, RecordVersions
 from kafkaproto.broker.group.registry import Registry
@@ -327,7 +327,7 @@ class GroupCoordinator:
         """Return the groups for ListGroups. states, types: filters that ignore case; empty for all."""
         # The new coordinator ignores blanks around states, but not around types (GC-56).
         states = [java_trim(state) if self.is_new_coordinator else state for state in states]
-        return listed(self.groups.visible.all(), states, types)
+        return matching_groups(self.groups.visible.all(), states, types)
 
     def describe(self, group_id: str) -> GroupDescription:
         """Return the description of a classic group for DescribeGroups. If there is no classic group with this id, its state is Dead."""

@@ -13,7 +13,7 @@ from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 CLASSIC, CONSUMER = "classic", "consumer"
 
 
-def listed(groups: Iterable[AnyGroup], states: Collection[str], types: Collection[str]) -> list[GroupOverview]:
+def matching_groups(groups: Iterable[AnyGroup], states: Collection[str], types: Collection[str]) -> list[GroupOverview]:
     """Return the groups that a ListGroups request selects. states, types: filters that ignore case; empty for all (GC-56)."""
     state_names, type_names = {state.lower() for state in states}, {kind.lower() for kind in types}
     overviews = (_overview(group) for group in groups)

@@ -18,8 +18,8 @@ Value = TypeVar("Value")
 class _Indexes:
     """The partition indexes of one topic in a `PartitionTable`.
 
-    indexes: the keys of this dict, in the order in which they were added. most: the number of partitions for which Kafka's table of them has room.
-    Every change of a value, too, needs room for one more partition.
+    indexes: the keys of this dict, in the order in which they were added. most: the largest number of entries for which Kafka's
+    table had to have room. Replacing a value needs room for one more entry, because Kafka makes room before it replaces.
     """
 
     __slots__ = ("indexes", "most")
@@ -33,7 +33,8 @@ class PartitionTable(MutableMapping[PartitionKey, Value]):
     """A dict of partitions to values. Iterating over it returns the partitions in the order in which they were added.
 
     Kafka keeps a `TimelineHashMap` of the topics, and for each topic one of its partition indexes. Their orders depend on the keys that were added
-    and removed before: a table grows when it gets more keys, but never shrinks. A topic without partitions is removed with its table.
+    and removed before: a table grows with its number of keys and never shrinks. When a topic loses its last partition, its table is removed; when the
+    last topic is removed, the table of topics is removed, and a later one starts small.
     """
 
     __slots__ = ("_most_topics", "_topics", "_values")
@@ -45,7 +46,7 @@ class PartitionTable(MutableMapping[PartitionKey, Value]):
         self.put_all(values or {})
 
     def put_all(self, values: Mapping[PartitionKey, Value]) -> None:
-        """Set the values of partitions, as `update` does. This method is faster, because it does not have to find out what it gets."""
+        """Set the values of partitions. Faster than `update`, which also accepts pairs and keyword arguments."""
         for key, value in values.items():
             self[key] = value
 

@@ -55,7 +55,7 @@ def coordinator_of(key: str, topic: str, topics: InternalTopics, partition_count
 
 
 def by_partition(group_ids: Iterable[str], partition_of: Callable[[str], int]) -> list[list[str]]:
-    """Group ids of groups by partition of `__consumer_offsets`, in the order in which Kafka's new group coordinator returns their results (GO-36).
+    """Return lists of group ids, one list for each partition of `__consumer_offsets`, in the order of Kafka's group coordinator in Java (GO-36).
 
     Kafka collects them in a hash table by partition. The ids of one partition keep their order, and repeated ids stay. partition_of: a function that
     returns the partition of a group.

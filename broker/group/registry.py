@@ -204,11 +204,11 @@ class Registry:
         """
         group = self.get_any(group_id)
         if group is not None:
-            _end(group, self._rebalance, now_ms)
+            _unload_group(group, self._rebalance, now_ms)
             self._groups.pop(group_id, None)
             self._consumers.pop(group_id, None)
         if not is_new:
-            self._take(self._storage.load_group(group_id), now_ms)
+            self._add_loaded_groups(self._storage.load_group(group_id), now_ms)
         if group is not None and self.get_any(group_id) is None:
             self.changes.ended(group, now_ms)
 
@@ -258,9 +258,9 @@ class Registry:
 
     def load(self, index: int, now_ms: int) -> None:
         """Load the groups of partition `index` of `__consumer_offsets`. The session timeouts of their members restart (GO-11)."""
-        self._take(load(self.visible.committed.load(index)), now_ms)
+        self._add_loaded_groups(load(self.visible.committed.load(index)), now_ms)
 
-    def _take(self, loaded: Loaded, now_ms: int) -> None:
+    def _add_loaded_groups(self, loaded: Loaded, now_ms: int) -> None:
         for group_id, consumer in loaded.consumers.items():
             consumer.offsets = loaded.offsets.get(group_id) or PartitionTable()
             consumer.created_at = ALWAYS
@@ -322,7 +322,7 @@ class Registry:
         return error
 
     def _remove(self, group: AnyGroup, now_ms: int) -> None:
-        _end(group, self._rebalance, now_ms)
+        _unload_group(group, self._rebalance, now_ms)
         self.pending_groups.remove(group.group_id, group.pending_offsets)
         self._groups.pop(group.group_id, None)
         self._consumers.pop(group.group_id, None)
@@ -342,7 +342,7 @@ def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
             del group.writing[key]
 
 
-def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
+def _unload_group(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
     """Cancel the timers of a group that this broker drops from memory, and respond to its waiting requests with NOT_COORDINATOR.
 
     rebalance: responds to the waiting JoinGroup and SyncGroup requests of a classic group.

@@ -31,7 +31,7 @@ class LoggedRecord(KeyedRecord, Protocol):
         ...
 
     @property
-    def ends(self) -> bool | None:
+    def commits_transaction(self) -> bool | None:
         """Return how the record ends a transaction: True for a marker that commits it, False for one that aborts it, None for a record with data."""
         ...
 
@@ -68,21 +68,21 @@ class Change(NamedTuple):
     """Consecutive records of a partition of `__consumer_offsets`, decoded. The change is replicated when all of these records are replicated.
 
     end_offset: the offset after the last record. records: the decoded records; empty for a transaction marker. producer_id: the producer in whose
-    transaction the records are, or whose transaction the marker ends; -1 without a transaction. ends: True for a marker that commits the transaction,
-    False for one that aborts it, None for a change with records.
+    transaction the records are, or whose transaction the marker ends; -1 without a transaction. commits_transaction: True for a marker that commits
+    the transaction, False for one that aborts it, None for a change with records.
     """
 
     end_offset: int
     records: Sequence[StoredRecord]
     producer_id: int = -1
-    ends: bool | None = None
+    commits_transaction: bool | None = None
 
 
 def changes(logged: Iterable[LoggedRecord], index: int) -> Iterator[Change]:
     """Yield the changes that the records of partition `index` of `__consumer_offsets` describe. A damaged record is logged and skipped."""
     for record in logged:
-        if record.ends is not None:
-            yield Change(record.offset + 1, (), record.producer_id, record.ends)
+        if record.commits_transaction is not None:
+            yield Change(record.offset + 1, (), record.producer_id, record.commits_transaction)
         if record.key is None:
             continue
         try:
@@ -124,8 +124,8 @@ def apply(loaded: Loaded, change: Change) -> None:
             group = loaded.consumers.setdefault(entry.group_id, ConsumerGroup(entry.group_id))
             if not consumer_records.apply(group, entry.key, entry.value):
                 del loaded.consumers[entry.group_id]
-    if change.ends is not None:
-        end_transaction(loaded, list(loaded.pending), change.producer_id, committed=change.ends)
+    if change.commits_transaction is not None:
+        end_transaction(loaded, list(loaded.pending), change.producer_id, committed=change.commits_transaction)
 
 
 def _apply_commit(

@@ -44,5 +44,7 @@ def _replace(exchange: Exchange, altered: AlterConfigsResource, validate_only: b
     check_changes(operations)
     config_resource = resource(exchange.node, altered.resource_type, altered.resource_name)
     altered_names = {c.name for c in altered.configs}
-    operations += [Change(name, Operation.DELETE, None) for name in config_resource.own if name not in altered_names]
+    operations += [
+        Change(name, Operation.DELETE, None) for name in config_resource.current_settings if name not in altered_names
+    ]
     change(config_resource, operations, exchange.node.cluster.strict_kip, validate_only)

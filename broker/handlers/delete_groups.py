@@ -50,9 +50,8 @@ def _in_kafkas_order(node: Node, results: dict[str, int], refused: Collection[st
     """
     if node.groups.is_new_coordinator:
         partitions = ids_by_partition(node, results)
-        if (
-            node.groups.is_release_4_1
-        ):  # deletes share groups first, and collects the remaining groups of a partition in a set
+        # Kafka 4.1 deletes share groups first, and collects the remaining groups of a partition in a set.
+        if node.groups.is_release_4_1:
             partitions = [hash_order(ids) if ids[0] in refused else copy_order(ids) for ids in partitions]
         group_ids = [group_id for ids in partitions for group_id in ids]
     else:

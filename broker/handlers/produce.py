@@ -16,8 +16,8 @@ from typing import Any
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
-from kafkaproto.broker.log.old_messages import judge_any
-from kafkaproto.broker.log.validation import NO_KEY, TopicLimits, Valid, is_transactional, judge, only_batch
+from kafkaproto.broker.log.old_messages import validate_any_batch
+from kafkaproto.broker.log.validation import NO_KEY, TopicLimits, Valid, is_transactional, only_batch, validate_batch
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, Image
 from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend, AwaitedPartitions
 from kafkaproto.broker.replication.partition import Partition
@@ -240,7 +240,7 @@ def _append(
         _check_request(exchange, topic, request)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        validate: Validation = judge_any if is_old_version else judge
+        validate: Validation = validate_any_batch if is_old_version else validate_batch
         if verification.ended and key in verification.ended:
             validate = _reject_ended
         append_result = node.replicas.append(
@@ -277,7 +277,7 @@ def _reject_ended(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
 
     limits: the settings of the topic. Always raises InvalidBatch.
     """
-    judge(batch, limits, now_ms)
+    validate_batch(batch, limits, now_ms)
     raise InvalidBatch(
         ErrorCode.INVALID_TXN_STATE,
         "The batch belongs to a transaction that has already ended; send the batch in a new transaction.",

@@ -34,7 +34,7 @@ Results = list[dict[PartitionKey, int]]
 def _failed(exchange: Exchange, request: WriteTxnMarkersRequest, error_code: int) -> Reply:
     """Return the response to a request that fails as a whole. As in Kafka, the response lists only the last marker of each producer id."""
     markers = zip(request.markers, _keys(request), strict=True)
-    return _listed({marker.producer_id: dict.fromkeys(keys, int(error_code)) for marker, keys in markers})
+    return _reply({marker.producer_id: dict.fromkeys(keys, int(error_code)) for marker, keys in markers})
 
 
 @register(ApiKey.WRITE_TXN_MARKERS, _failed)
@@ -93,10 +93,10 @@ def _response(request: WriteTxnMarkersRequest, results: Results, completed: Sequ
     }
     for place in completed:
         by_producer[request.markers[place].producer_id].update(results[place])
-    return _listed(by_producer)
+    return _reply(by_producer)
 
 
-def _listed(by_producer: dict[int, dict[PartitionKey, int]]) -> Reply:
+def _reply(by_producer: dict[int, dict[PartitionKey, int]]) -> Reply:
     markers = []
     for producer_id, errors in by_producer.items():
         topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}

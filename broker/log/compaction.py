@@ -213,7 +213,7 @@ class _Cleaner:
         """Append the compacted batches to the partition's store. Returns their range in the store, with the aborted transactions in this range."""
         start = end = first_offset = end_offset = -1
         transactions = CleanedTransactions(self._aborted)
-        with self._store.aside():
+        with self._store.compaction_output():
             for batch, header in self._batches():
                 kept_batch = self._compacted(batch, header, transactions)
                 if kept_batch is None:
@@ -312,9 +312,9 @@ def _commits(listed: Sequence[Record] | None) -> bool | None:
     return None if end is None else end.committed
 
 
-def _thinned(header: BatchHeader, kept: Sequence[Record], horizon_ms: int | None) -> bytes:
+def _thinned(header: BatchHeader, kept_records: Sequence[Record], horizon_ms: int | None) -> bytes:
     return build_batch(
-        [NewRecord(record.value, record.key, record.timestamp, record.headers) for record in kept],
+        [NewRecord(record.value, record.key, record.timestamp, record.headers) for record in kept_records],
         base_offset=header.base_offset,
         leader_epoch=header.partition_leader_epoch,
         compression=Compression(header.compression),
@@ -324,6 +324,6 @@ def _thinned(header: BatchHeader, kept: Sequence[Record], horizon_ms: int | None
         attributes=header.attributes & (TRANSACTIONAL | CONTROL | LOG_APPEND_TIME),
         max_timestamp=header.max_timestamp if header.is_log_append_time else None,
         delete_horizon_ms=horizon_ms,
-        offset_deltas=[record.offset - header.base_offset for record in kept],
+        offset_deltas=[record.offset - header.base_offset for record in kept_records],
         last_offset_delta=header.last_offset_delta,
     )

@@ -96,9 +96,9 @@ class LogTask(ABC):
         if timer is None or timer.callback is None or timer.at_ms > at_ms:
             if timer is not None:
                 timer.cancel()
-            self._timer = self._timers.at(at_ms, self._look)
+            self._timer = self._timers.at(at_ms, self._check_logs)
 
-    def _look(self, now_ms: int) -> None:
+    def _check_logs(self, now_ms: int) -> None:
         self._looked()
         self.run(now_ms)
         due_times = (self.due_ms(partition, now_ms) for partition in self.partitions())

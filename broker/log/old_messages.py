@@ -15,7 +15,7 @@ from kafkaproto.broker.log.validation import (
     check_fits_segment,
     check_records,
     check_size,
-    judge,
+    validate_batch,
 )
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError, EncodeError
@@ -34,7 +34,7 @@ The error code for any other field is INVALID_RECORD (87).
 """
 
 
-def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | None:
+def validate_any_batch(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | None:
     """Return the messages in `produced` as one valid batch of magic 2, ready to be appended, or None if there are none.
 
     Raises InvalidBatch if a check fails. The checks in order: A. offset, size and checksum of each message or batch; B. the number and kinds of
@@ -53,7 +53,7 @@ def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | Non
     if not listed_batches:
         return None
     if listed_batches[0].header.magic == MAGIC and len(listed_batches) == 1:
-        return judge(listed_batches[0].view, limits, now_ms)
+        return validate_batch(listed_batches[0].view, limits, now_ms)
     return _converted(data, listed_batches, limits, now_ms)
 
 

@@ -283,7 +283,7 @@ class ProducerStates:
         idle = [entry.last_timestamp for entry in self.producers.values() if entry.first_open_offset == NONE]
         return min([*idle, *(verification.since_ms for verification in self.verifications.values())], default=None)
 
-    def before(self, offset: int) -> dict[int, ProducerEntry]:
+    def states_below(self, offset: int) -> dict[int, ProducerEntry]:
         """Return the states of the producers whose state depends on the log below `offset`, as a dict by producer id.
 
         These producers have a stored batch, a last marker or the start of an open transaction below `offset`. The states are persisted before the log

@@ -86,13 +86,13 @@ class LogState(NamedTuple):
     aborted: tuple[AbortedTransaction, ...] = ()
 
 
-class Keeper(Protocol):
+class LogStateWriter(Protocol):
     """Interface that saves the `LogState` of one partition to the data directory, so that a restarted broker can restore it.
 
     Only the log of the partition's leader calls these methods.
     """
 
-    def begun(self, state: LogState) -> None:
+    def leadership_started(self, state: LogState) -> None:
         """Persist the state of the log when its replica becomes leader.
 
         Never raises: if the write fails, `appending` writes the state before the next append. If the process ends before that append, recovery
@@ -145,20 +145,24 @@ class ReplicaLog:
         "first_dirty_offset",
         "high_watermark",
         "is_leader",
-        "keeper",
         "log_end_offset",
         "log_start_offset",
         "origin",
         "producers",
         "runs",
+        "state_writer",
         "store",
     )
 
     def __init__(
-        self, store: Store, keeper: Keeper | None = None, events: Events | None = None, origin: Origin = _UNNAMED
+        self,
+        store: Store,
+        state_writer: LogStateWriter | None = None,
+        events: Events | None = None,
+        origin: Origin = _UNNAMED,
     ) -> None:
         self.store = store
-        self.keeper = keeper
+        self.state_writer = state_writer
         self._events = Events() if events is None else events
         self.origin = origin
         self.is_leader = False
@@ -180,8 +184,8 @@ class ReplicaLog:
         is_news = epoch != self.epochs.latest and not is_empty
         self.epochs.assign(epoch, self.log_end_offset)
         self.is_leader = True
-        if self.keeper is not None and is_news:
-            self.keeper.begun(self.state())
+        if self.state_writer is not None and is_news:
+            self.state_writer.leadership_started(self.state())
 
     def follow(self) -> None:
         """Make this a follower's log, because another replica has become leader."""
@@ -269,8 +273,8 @@ class ReplicaLog:
                 original = self.producers.check(header)
             if original is not None:
                 return Appended(original.first_offset, original.last_offset, original.max_timestamp, True)
-        if self.keeper is not None:
-            self.keeper.appending()
+        if self.state_writer is not None:
+            self.state_writer.appending()
         base_offset = self.log_end_offset
         patch_offset_and_epoch(batch, 0, base_offset, leader_epoch)
         store, max_timestamp = self.store, header.max_timestamp
@@ -286,7 +290,7 @@ class ReplicaLog:
         if max_timestamp < 0:
             store.last.untimed_ms = now_ms
         store.index.add(position, base_offset, max_timestamp)
-        self.take(Placed(position, header, base_offset, leader_epoch))
+        self.append_placed(Placed(position, header, base_offset, leader_epoch))
         set_time_ms = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
         return Appended(base_offset, self.log_end_offset - 1, set_time_ms, False)
 
@@ -302,7 +306,7 @@ class ReplicaLog:
         leader.check_range(self.log_end_offset)
         newest = leader._newest
         if newest is not None and newest.base_offset == self.log_end_offset and at_least_one and end_offset is None:
-            self.take(newest)  # the common case: a follower that is one batch behind
+            self.append_placed(newest)  # the common case: a follower that is one batch behind
             return newest.header.size
         stop_offset = leader.log_end_offset if end_offset is None else min(end_offset, leader.log_end_offset)
         taken_bytes = 0
@@ -317,11 +321,11 @@ class ReplicaLog:
                         f"the leader's batch at offset {header.base_offset} overlaps the follower's log, which ends at offset "
                         f"{self.log_end_offset}; truncate the follower's log first"
                     )
-                self.take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
+                self.append_placed(Placed(position, header, header.base_offset, header.partition_leader_epoch))
                 taken_bytes += size_bytes
         return taken_bytes
 
-    def take(self, placed: Placed) -> None:
+    def append_placed(self, placed: Placed) -> None:
         """Add the batch `placed` to the end of this log. Its bytes are already in the store that all replicas of the partition share."""
         position, header, base_offset, epoch = placed
         end_offset = base_offset + header.last_offset_delta + 1
@@ -532,8 +536,8 @@ class ReplicaLog:
             raise ValueError(
                 f"log start offset must be at most the log end offset {self.log_end_offset} (got {offset})"
             )
-        if self.keeper is not None and self.is_leader:
-            self.keeper.started(self.store.end_position, offset, self.producers.before(offset))
+        if self.state_writer is not None and self.is_leader:
+            self.state_writer.started(self.store.end_position, offset, self.producers.states_below(offset))
         self._report_truncation("start", self.log_start_offset, offset)
         self.log_start_offset = offset
         self.commit(max(self.high_watermark, offset))
@@ -551,8 +555,10 @@ class ReplicaLog:
         """
         runs = self.runs.replaced_below(offset, cleaned)
         remaining = self.producers.transactions.cleaned_below(offset, aborted)
-        if self.keeper is not None and self.is_leader:
-            self.keeper.cleaned(self.state()._replace(runs=runs, first_dirty_offset=offset, aborted=tuple(remaining)))
+        if self.state_writer is not None and self.is_leader:
+            self.state_writer.cleaned(
+                self.state()._replace(runs=runs, first_dirty_offset=offset, aborted=tuple(remaining))
+            )
         self.runs.become(runs)
         self.runs.forget_deleted()
         self.producers.transactions.restore_aborted(remaining)

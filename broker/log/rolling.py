@@ -31,8 +31,8 @@ class SegmentIndexes:
 
     A batch gets an entry in the offset index if it begins more than `interval_bytes` after the previous entry or, for the first entry, after the
     start of the segment. It then gets an entry in the time index, too, if the largest timestamp of the segment has grown since the last one.
-    `is_full` is True if the offset index has no room for another entry, or the time index for only one: that one is for the end of the segment.
-    Source: `LogSegment.append`, `OffsetIndex.isFull`, `TimeIndex.isFull`.
+    `is_full` is True if the offset index has no free entry, or the time index only one: Kafka keeps the last entry of the time index for the end
+    of the segment. Source: `LogSegment.append`, `OffsetIndex.isFull`, `TimeIndex.isFull`.
     """
 
     __slots__ = (
@@ -70,8 +70,8 @@ class SegmentIndexes:
             self.is_full = self._free_offset_entries <= 0 or self._free_time_entries <= 0
 
 
-def _indexes(limits: IndexLimits) -> SegmentIndexes | None:
-    """Return the index entries of a new segment; None if even the largest segment cannot fill its indexes, as with the default settings."""
+def _entry_counter(limits: IndexLimits) -> SegmentIndexes | None:
+    """Return a counter of index entries for a new segment; None if even the largest segment cannot fill its indexes, as with the default settings."""
     entries = limits.size_bytes // TIME_ENTRY_BYTES - 1
     return SegmentIndexes(limits) if entries * (limits.interval_bytes + 1) < LARGEST_SEGMENT_BYTES else None
 
@@ -110,7 +110,7 @@ class RollConditions:
 
     def start_segment(self) -> None:
         """Start counting the index entries of a new active segment, with the present limits."""
-        self.indexes = _indexes(self.index_limits)
+        self.indexes = _entry_counter(self.index_limits)
 
     def must_roll(self, number: int, max_timestamp: int, now_ms: int) -> bool:
         """Return whether the active segment is too old or has a full index, so that the next batch must start a new segment.

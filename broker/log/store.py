@@ -185,7 +185,7 @@ class Store:
                 self.roll_conditions.start_segment()
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def compaction_output(self) -> Iterator[None]:
         """Return a context in which the output of compaction goes to new segments. Later appends continue the segment that was active before."""
         open_bytes, number = self.open_bytes, self.segment_number
         # Also if the last segment is empty: a failed append may have left a file under the other name.

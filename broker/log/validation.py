@@ -78,7 +78,7 @@ class TopicLimits:
     compression_level: int | None = None
 
     @property
-    def judges_records(self) -> bool:
+    def checks_each_record(self) -> bool:
         """Return whether each record must be checked: its key in a compacted topic, its timestamp in a topic that limits CreateTime timestamps."""
         if self.compact:
             return True
@@ -99,10 +99,10 @@ def validate(produced: Buffer, produce_version: int, limits: TopicLimits, now_ms
 
     produce_version: the version of the request. limits: the settings of the topic. now_ms: the broker's time. Raises InvalidBatch if a check fails.
     """
-    return judge(only_batch(produced, produce_version), limits, now_ms)
+    return validate_batch(only_batch(produced, produce_version), limits, now_ms)
 
 
-def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
+def validate_batch(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     """Validate one whole batch of magic 2, and return the batch ready to be appended. Raises InvalidBatch if a check fails.
 
     limits: the settings of the topic. If the topic uses LogAppendTime, `now_ms` is written into the batch (P-12).
@@ -110,7 +110,7 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     header = _checked_header(batch, limits)
     _check_claims(header)
     compression, claims_log_time = header.compression, header.is_log_append_time
-    if limits.judges_records or claims_log_time:
+    if limits.checks_each_record or claims_log_time:
         check_records(batch, header, limits, now_ms)
     elif compression:
         deque(_opened(batch, header), maxlen=0)

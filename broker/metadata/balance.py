@@ -48,9 +48,9 @@ class LeaderBalance:
         if self._timer is None and any(
             is_imbalanced(p) for t in changed if t in new.topics for p in new.topics[t].partitions
         ):
-            self._timer = self._timers.at(self._now_ms() + self._interval_ms(), self._look)
+            self._timer = self._timers.at(self._now_ms() + self._interval_ms(), self._check_balance)
 
-    def _look(self, now_ms: int) -> None:
+    def _check_balance(self, now_ms: int) -> None:
         self._timer = None
         topics = self._controller.image.topics.values()
         imbalanced = [(topic.name, p.index) for topic in topics for p in topic.partitions if is_imbalanced(p)]
@@ -62,7 +62,7 @@ class LeaderBalance:
         if self._timer is None and any(
             is_imbalanced(p) for t in self._controller.image.topics.values() for p in t.partitions
         ):
-            self._timer = self._timers.at(now_ms + self._interval_ms(), self._look)
+            self._timer = self._timers.at(now_ms + self._interval_ms(), self._check_balance)
 
     def _elect(self, name: str, index: int) -> None:
         try:

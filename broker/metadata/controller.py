@@ -270,7 +270,7 @@ class Controller:
             if keeps_factor and factor != len(target):
                 message = f"The replication factor is changed from {factor} to {len(target)}"
                 raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
-            state = reassignment.begun(state, target)
+            state = reassignment.with_reassignment(state, target)
         self._replace(topic, _settled(self.image, state))
 
     def _replace(self, topic: str, state: PartitionState) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from kafkaproto.broker.metadata.image import PartitionState
 
 
-def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
+def with_reassignment(state: PartitionState, target: Sequence[int]) -> PartitionState:
     """Return the partition with a new reassignment to the brokers `target`. If a reassignment is in progress, the new one replaces it.
 
     The target replicas come first, in the order of `target`, so that the first of them is the preferred leader. The replicas to remove follow.
@@ -52,8 +52,8 @@ def settled(state: PartitionState) -> PartitionState:
 def cancelled(state: PartitionState) -> PartitionState:
     """Return the partition with its reassignment cancelled: without the replicas being added, but with the replicas that were to be removed.
 
-    The replicas keep the order that `begun` gave them, so that the preferred leader may differ from the one before the reassignment. Raises
-    ValueError if none of the remaining replicas is in sync.
+    The replicas keep the order that `with_reassignment` gave them, so that the preferred leader may differ from the one before the reassignment.
+    Raises ValueError if none of the remaining replicas is in sync.
     """
     isr = tuple(r for r in state.isr if r not in state.adding)
     if not isr:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kafkaproto.broker.network.frames import BufferPool, FrameError, FrameReader
-from kafkaproto.broker.network.mute import MuteEvent, MuteState, after
+from kafkaproto.broker.network.mute import MuteEvent, MuteState, next_state
 from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.runtime.events import CLIENT_ENDED, SOCKET_GONE
 from kafkaproto.broker.runtime.timers import Timer
@@ -112,18 +112,18 @@ class Connection:
         if self.node.events.bytes_received is not None:
             self.node.events.bytes_received(self)
         self._frames.received(count)
-        self._work(now_ms)
+        self._handle_frames(now_ms)
 
     def ended(self, now_ms: int) -> None:
         """Handle the end of the client's stream (half-close). Whole requests received before are still handled, in order (W-10)."""
         self._peer_ended = True
-        self._work(now_ms)
+        self._handle_frames(now_ms)
 
     def proceed(self, now_ms: int) -> None:
         """Continue to handle the frames that were received. The owner of the connection's socket (`Skin`) calls this after `Skin.call_soon`."""
-        self._work(now_ms)
+        self._handle_frames(now_ms)
 
-    def _work(self, now_ms: int) -> None:
+    def _handle_frames(self, now_ms: int) -> None:
         """Handle received frames, one at a time, until a request must wait or the turn ends. Then pause or resume reading from the socket."""
         if self._working or self.closed:
             return
@@ -153,9 +153,9 @@ class Connection:
             self.close("a request failed")
         finally:
             self._working = False
-        self._after_work()
+        self._after_frames()
 
-    def _after_work(self) -> None:
+    def _after_frames(self) -> None:
         frames = self._frames
         if self.closed:
             self._abandon()  # its handler may have parked the request meanwhile
@@ -192,7 +192,7 @@ class Connection:
             return
         self._close_after_write = close
         if throttle_ms > 0:
-            self.state = after(self.state, MuteEvent.THROTTLE_STARTED)
+            self.state = next_state(self.state, MuteEvent.THROTTLE_STARTED)
             self._throttle_timer = self.node.timers.at(now_ms + throttle_ms, self._throttle_over)
         if buffers is None or self._skin.write(buffers):
             self.written(now_ms)
@@ -207,19 +207,19 @@ class Connection:
         if self.node.events.response_sent is not None and self.exchange is not None:
             self.node.events.response_sent(self.exchange)
         self.exchange = None
-        self.state = after(self.state, MuteEvent.RESPONSE_SENT)
+        self.state = next_state(self.state, MuteEvent.RESPONSE_SENT)
         if self._close_after_write:
             self.close("a produce with acks=0 failed")
         elif not self._working:
-            self._work(now_ms)
+            self._handle_frames(now_ms)
 
     def _throttle_over(self, now_ms: int) -> None:
         self._throttle_timer = None
         if not self.closed:
             if self.node.events.throttle_ended is not None:
                 self.node.events.throttle_ended(self.connection_id, now_ms)
-            self.state = after(self.state, MuteEvent.THROTTLE_ENDED)
-            self._work(now_ms)
+            self.state = next_state(self.state, MuteEvent.THROTTLE_ENDED)
+            self._handle_frames(now_ms)
 
     # ---- closing -------------------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class Connection:
             self._forget(why)
             self._skin.close()
 
-    def lost(self, why: str = SOCKET_GONE) -> None:
+    def socket_closed(self, why: str = SOCKET_GONE) -> None:
         """Handle the closing of the socket: abandon the request in progress and release memory and timers. why: the reason, for observers."""
         if not self.closed:
             self._forget(why)

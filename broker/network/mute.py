@@ -36,7 +36,7 @@ TRANSITIONS: dict[tuple[MuteState, MuteEvent], MuteState] = {
 }
 
 
-def after(state: MuteState, event: MuteEvent) -> MuteState:
+def next_state(state: MuteState, event: MuteEvent) -> MuteState:
     """Return the state of a connection after an event. Raises ValueError for an event that is impossible in `state`.
 
     Kafka's connection enters the state MUTED before it is unmuted. This broker skips that state: the function returns NOT_MUTED instead.

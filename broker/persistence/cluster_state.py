@@ -79,9 +79,9 @@ class PersistedState(Protocol):
 class ClusterPersistence:
     """Persists a cluster in a data directory, and restores it.
 
-    `cluster_id`, `life` (the number of this process among those that have used the directory) and `next_producer_id` are available at once, so that
-    the cluster can be built; `go_on` later restores everything else. path: the data directory. new_cluster_id: the cluster id if the directory is
-    empty. Raises ConfigError for a directory that cannot be used.
+    `cluster_id`, `process_number` (the number of this process among those that have used the directory) and `next_producer_id` are available at once,
+    so that the cluster can be built; `go_on` later restores everything else. path: the data directory. new_cluster_id: the cluster id if the
+    directory is empty. Raises ConfigError for a directory that cannot be used.
 
     Before the cluster makes a change, it passes the change to one of the `remember...` methods. If the change cannot be written, the method raises
     KafkaError KAFKA_STORAGE_ERROR (56), and the cluster must not make the change. Only `remember_if_possible` never raises.
@@ -96,9 +96,9 @@ class ClusterPersistence:
             raise
         self._cluster = cluster
         self.cluster_id = directory.cluster_id
-        self.life = self.metadata_log.life
+        self.process_number = self.metadata_log.process_number
         previous_state = self.metadata_log.recovered_state
-        self.is_new = previous_state.life == 0
+        self.is_new = previous_state.process_number == 0
         """Whether this is the first process that uses the data directory."""
         self.was_closed = previous_state.was_closed
         """Whether the previous process stopped properly."""
@@ -211,7 +211,7 @@ class ClusterPersistence:
     def _all_facts(self) -> Iterator[MetadataRecord]:
         """Yield metadata records that describe the current cluster completely. They replace the whole metadata log when it is rewritten."""
         cluster = self._cluster
-        yield records.life(self.life)
+        yield records.process_started(self.process_number)
         image = cluster.controller.image
         for topic in image.topics.values():
             yield records.image([(None, topic)], ())

@@ -39,8 +39,8 @@ class MetadataLog:
     """The metadata log of a data directory: the file of records from which the state of the cluster is restored after a restart.
 
     all_facts: a function that returns the records that describe the whole current state. now_ms: a function that returns the current time. `left`:
-    the state that the previous process left behind. `life`: the number of this process among those that have used the data directory, from 1. `cuts`:
-    a text for each removal of damaged bytes when the cluster was restored.
+    the state that the previous process left behind. `process_number`: the number of this process among those that have used the data directory, from
+    1. `cuts`: a text for each removal of damaged bytes when the cluster was restored.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class MetadataLog:
             ) from None
         if self._facts.cut_bytes or not self._facts.records:
             self._refuse_to_forget()
-        self.life = self.recovered_state.life + 1
+        self.process_number = self.recovered_state.process_number + 1
         self._is_open = False
         self._rewrite_due = False
         self._written_anew_bytes = 0
@@ -190,7 +190,7 @@ class MetadataLog:
     def refresh(self) -> None:
         """Rewrite the whole log, after many changes at once. Never raises: if the rewrite fails, `settle` tries it again later."""
         self._rewrite_due = True
-        self.note_if_possible(records.life(self.life))
+        self.note_if_possible(records.process_started(self.process_number))
 
     def _write_anew(self) -> None:
         self._facts.replace(self._all_facts())
@@ -218,7 +218,7 @@ class MetadataLog:
     def _folder(self, path: Path) -> SegmentFolder:
         return SegmentFolder(path, self._pool)
 
-    def keeper(self, topic_id: bytes, index: int) -> PartitionRecorder:
+    def state_writer(self, topic_id: bytes, index: int) -> PartitionRecorder:
         return PartitionRecorder(self, topic_id, index)
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
@@ -252,7 +252,7 @@ class MetadataLog:
 class PartitionRecorder:
     """Writes the persistent state of one partition's log, such as its offsets, to the metadata log of the data directory.
 
-    Implements the interface `Keeper` of `kafkaproto.broker.log.replica_log`, with which a log persists its state.
+    Implements the interface `LogStateWriter` of `kafkaproto.broker.log.replica_log`, with which a log persists its state.
     """
 
     __slots__ = ("_index", "_metadata_log", "_topic_id")
@@ -265,7 +265,7 @@ class PartitionRecorder:
     def appending(self) -> None:
         self._metadata_log.settle()
 
-    def begun(self, state: LogState) -> None:
+    def leadership_started(self, state: LogState) -> None:
         self._metadata_log.note_if_possible(records.log(self._topic_id, self._index, state))
 
     def cleaned(self, state: LogState) -> None:

@@ -27,7 +27,7 @@ ALL_BROKERS = -1
 class MetadataState:
     """The state of a cluster that results from replaying the records of its metadata log in order.
 
-    - life: the number of the last process that has used the data directory, from 1; 0 for none.
+    - process_number: the number of the last process that has used the data directory, from 1; 0 for none.
     - was_closed: whether that process stopped properly.
     - configs: maps owners (a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription) to their settings.
     - quotas: maps (entity, key), where the key is for example "producer_byte_rate", to the value of the quota. None: the quota was removed, and stays
@@ -40,7 +40,7 @@ class MetadataState:
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:
-        self.life = 0
+        self.process_number = 0
         self.was_closed = False
         self.topics: dict[str, Topic] = {}
         self.configs: dict[ConfigOwner, dict[str, str]] = {}
@@ -58,7 +58,7 @@ class MetadataState:
         return self.logs.get((topic_id, index)) or LogFacts()
 
     def _on_life(self, fact: MetadataRecord) -> None:
-        self.life = fact["number"]
+        self.process_number = fact["number"]
 
     def _on_closed(self, fact: MetadataRecord) -> None:
         self.was_closed = True
@@ -136,7 +136,7 @@ class MetadataState:
         log_facts.starts.append(LogStart(fact["at"], fact["start"], _producers(fact["producers"])))
 
 
-def life(number: int) -> MetadataRecord:
+def process_started(number: int) -> MetadataRecord:
     return {"kind": "life", "number": number}
 
 

@@ -74,12 +74,12 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
     with store.temporary_readers():
         recovered_log = _as_a_log(store, facts, _Files(store, store.folder, segments, verify))
     if store.open_bytes:
-        _count_appends(store, now_ms)
+        _restore_roll_conditions(store, now_ms)
     return recovered_log
 
 
-def _count_appends(store: Store, now_ms: int) -> None:
-    """Restore what decides when the active segment rolls, from the batches of this segment.
+def _restore_roll_conditions(store: Store, now_ms: int) -> None:
+    """Restore the roll conditions of the active segment from its batches.
 
     Reads only the first batch if the segment cannot roll because of full indexes. now_ms: taken as the time at which the segment started.
     """
@@ -284,7 +284,7 @@ def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:
                 if header.base_offset < log.log_end_offset and len(log.runs):
                     log.truncate_to(header.base_offset)
                 log.store.index.add(position, header.base_offset, header.max_timestamp)
-                log.take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
+                log.append_placed(Placed(position, header, header.base_offset, header.partition_leader_epoch))
         except _Damage as damage:
             return files.cut(damage.position, [])
     for start in starts:

@@ -40,7 +40,7 @@ API_VERSIONS_VERSION, METADATA_VERSION = 0, 1
 Address = tuple[str, int]
 
 
-class Door:
+class LocalPort:
     """A local port of the proxy. Connections to this port are forwarded to one broker.
 
     to: the broker's (host, port). broker: the broker's id, -1 until a response contains it. socket: the socket that is bound to the port. server: the
@@ -68,7 +68,7 @@ class Proxy:
         self._folder = trace
         self._host = host
         self._next_port = port
-        self._doors: dict[Address, Door] = {}
+        self._local_ports: dict[Address, LocalPort] = {}
         self._aliases: dict[Address, Address] = {}
         """Maps the address that the first broker advertises to the address that the constructor got for it, so that both get one local port.
 
@@ -88,14 +88,14 @@ class Proxy:
         advertised = await self._ask_versions()
         brokers = await self._ask_brokers()
         try:
-            door = self._bind(self._to, self._next_port)
+            local_port = self._bind(self._to, self._next_port)
             self._next_port += bool(self._next_port)
             self._writer = self._begin_trace(advertised, brokers)
             for broker in sorted(brokers, key=lambda item: item["id"]):
                 if broker["port"] == self._to[1] and await _are_one(broker["host"], self._to[0]):
                     self._aliases[broker["host"], broker["port"]] = self._to
                 self._local(broker["id"], broker["host"], broker["port"])
-            await self._serve(door)
+            await self._serve(local_port)
         except BaseException:
             await self.stop()
             raise
@@ -103,13 +103,15 @@ class Proxy:
     @property
     def bootstrap(self) -> str:
         """Return host:port of the proxy, for the bootstrap setting of clients."""
-        return _address_text((self._host, self._doors[self._to].port))
+        return _address_text((self._host, self._local_ports[self._to].port))
 
     async def stop(self) -> None:
         """Close all connections and ports, and write the rest of the trace."""
-        await close_servers([door.server for door in self._doors.values() if door.server is not None])
-        for door in self._doors.values():
-            door.socket.close()
+        await close_servers(
+            [local_port.server for local_port in self._local_ports.values() if local_port.server is not None]
+        )
+        for local_port in self._local_ports.values():
+            local_port.socket.close()
         while self._running:
             for task in self._running:
                 task.cancel()
@@ -188,23 +190,23 @@ class Proxy:
         port until the proxy accepts them.
         """
         address = host, port
-        door = self._doors.get(self._aliases.get(address, address))
-        if door is None:
-            door = self._bind(address, self._next_port)
+        local_port = self._local_ports.get(self._aliases.get(address, address))
+        if local_port is None:
+            local_port = self._bind(address, self._next_port)
             self._next_port += bool(self._next_port)
-            self._start(self._serve(door))
-        if broker != UNKNOWN_BROKER and door.broker != broker:
-            door.broker = broker
-            logger.info("port %d forwards to broker %d at %s", door.port, broker, _address_text(address))
-        return door.port
+            self._start(self._serve(local_port))
+        if broker != UNKNOWN_BROKER and local_port.broker != broker:
+            local_port.broker = broker
+            logger.info("port %d forwards to broker %d at %s", local_port.port, broker, _address_text(address))
+        return local_port.port
 
-    def _bind(self, to: Address, port: int) -> Door:
+    def _bind(self, to: Address, port: int) -> LocalPort:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         try:
             try:
                 listening = socket.create_server((self._host, port), family=family, backlog=BACKLOG)
             except OSError:
-                if not self._doors or not port:
+                if not self._local_ports or not port:
                     raise
                 logger.warning(
                     "port %d is in use; the proxy listens on a free port instead for the broker at %s",
@@ -219,13 +221,13 @@ class Proxy:
             ) from None
         if self._host not in LOOPBACK:
             logger.warning("port %d listens on %s: other machines can reach it", listening.getsockname()[1], self._host)
-        door = self._doors[to] = Door(listening, to)
-        return door
+        local_port = self._local_ports[to] = LocalPort(listening, to)
+        return local_port
 
-    async def _serve(self, door: Door) -> None:
-        door.server = await asyncio.start_server(
-            lambda reader, writer: self._start(self._connection(door, reader, writer)),
-            sock=door.socket,
+    async def _serve(self, local_port: LocalPort) -> None:
+        local_port.server = await asyncio.start_server(
+            lambda reader, writer: self._start(self._connection(local_port, reader, writer)),
+            sock=local_port.socket,
             limit=READ_BYTES,
         )
 
@@ -236,28 +238,32 @@ class Proxy:
 
     # ---- connections ---------------------------------------------------------------------------------------------------------
 
-    async def _connection(self, door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connection(
+        self, local_port: LocalPort, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         number = next(self._connections)
         peer, own_address = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
-        self._event("opened", door, connection=number, at=_address_text(own_address[:2]), peer=peer[0], port=peer[1])
+        self._event(
+            "opened", local_port, connection=number, at=_address_text(own_address[:2]), peer=peer[0], port=peer[1]
+        )
         open_ends = [writer]
         reason = "the proxy stops"
         connection = ProxyConnection(
             number,
-            lambda: door.broker,
+            lambda: local_port.broker,
             lambda broker, host, port: (own_address[0], self._local(broker, host, port)),
             lambda: next(self._seq),
             self._record,
         )
         try:
-            upstream_reader, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
+            upstream_reader, upstream = await asyncio.open_connection(*local_port.to, limit=READ_BYTES)
             open_ends.append(upstream)
             reason = await _both_ways(connection, (reader, writer), (upstream_reader, upstream))
             if connection.waiting:
                 logger.warning(
                     "connection %d: the broker at %s closed the connection with %d requests unanswered",
                     number,
-                    _address_text(door.to),
+                    _address_text(local_port.to),
                     connection.waiting,
                 )
         except NotKafka as error:
@@ -265,7 +271,7 @@ class Proxy:
             logger.warning("connection %d from %s is closed: %s", number, peer[0], error)
         except OSError as error:
             if len(open_ends) == 1:
-                reason = f"no broker at {_address_text(door.to)}: {_why(error)}"
+                reason = f"no broker at {_address_text(local_port.to)}: {_why(error)}"
                 logger.warning("connection %d from %s is closed: %s", number, peer[0], reason)
             else:
                 reason = _why(error)
@@ -273,7 +279,7 @@ class Proxy:
                     "connection %d from %s to the broker at %s ended: %s",
                     number,
                     peer[0],
-                    _address_text(door.to),
+                    _address_text(local_port.to),
                     reason,
                 )
         except asyncio.CancelledError:
@@ -284,7 +290,7 @@ class Proxy:
             for end in open_ends:
                 end.close()
             connection.ended(monotonic_ns())
-            self._event("closed", door, connection=number, why=reason)
+            self._event("closed", local_port, connection=number, why=reason)
             for end in open_ends:
                 with contextlib.suppress(OSError):
                     await end.wait_closed()
@@ -293,8 +299,8 @@ class Proxy:
         assert self._writer is not None
         self._writer.put(encoded(entry))
 
-    def _event(self, kind: str, door: Door, **facts: Any) -> None:
-        common_facts = {"seq": next(self._seq), "clock_ms": 0, "at_ns": monotonic_ns(), "broker": door.broker}
+    def _event(self, kind: str, local_port: LocalPort, **facts: Any) -> None:
+        common_facts = {"seq": next(self._seq), "clock_ms": 0, "at_ns": monotonic_ns(), "broker": local_port.broker}
         self._record(Event(kind, {**common_facts, **facts}))
 
 

@@ -63,7 +63,7 @@ class ReplicationQuota:
     def limit(self, rate: int) -> None:
         """Set the limit to `rate` bytes a second. The limit also applies to bytes that were counted before. NO_LIMIT removes the limit."""
         self.bound = rate
-        self._look()
+        self._update_active()
 
     def list_topic(self, topic: str, partitions: AllPartitions | frozenset[int]) -> None:
         """Replace the list of a topic's partitions that are throttled on this broker. An empty list throttles none of them."""
@@ -71,9 +71,9 @@ class ReplicationQuota:
             self._listed[topic] = partitions
         else:
             self._listed.pop(topic, None)
-        self._look()
+        self._update_active()
 
-    def _look(self) -> None:
+    def _update_active(self) -> None:
         self.active = bool(self._listed) or self.bound != NO_LIMIT
 
     def forget_samples(self) -> None:

@@ -29,7 +29,7 @@ class Awaited(ABC):
         self.error_code = 0
         self.settled = False
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check the partition, and end the wait if the offset is reached or can no longer be reached.
 
         If the partition is deleted, the error is UNKNOWN_TOPIC_OR_PARTITION (3). If it has another leader or leader epoch, the error is
@@ -116,7 +116,7 @@ class AwaitedPartitions:
     def is_settled(self, now_ms: int) -> bool:
         """Check all partitions and return whether the wait for each of them has ended."""
         for awaited in self._awaited:
-            awaited.look()
+            awaited.check()
         return all(awaited.settled for awaited in self._awaited)
 
     def time_out(self) -> None:

@@ -29,15 +29,15 @@ class LoggedRecord(NamedTuple):
     """One record in an internal topic, with its transaction. A transaction marker is such a record, too.
 
     key, value: the bytes of the record. Both are None for a marker; the value is also None for a tombstone.
-    producer_id: the producer of the transaction, -1 if the record is in no transaction. ends: True for a marker that commits the transaction, False
-    for a marker that aborts it, None for any other record.
+    producer_id: the producer of the transaction, -1 if the record is in no transaction. commits_transaction: True for a marker that commits the
+    transaction, False for a marker that aborts it, None for any other record.
     """
 
     offset: int
     key: bytes | None
     value: bytes | None
     producer_id: int = NO_PRODUCER
-    ends: bool | None = None
+    commits_transaction: bool | None = None
 
 
 class CoordinatorLog:
@@ -220,7 +220,7 @@ class _Wait:
         self._timer = timers.at(deadline_ms, lambda at_ms: self._finish(ErrorCode.REQUEST_TIMED_OUT, at_ms))
 
     def check(self, now_ms: int) -> None:
-        self._awaited.look()
+        self._awaited.check()
         if self._awaited.settled:
             self._finish(self._awaited.error_code, now_ms)
 

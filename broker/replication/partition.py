@@ -67,7 +67,7 @@ class Follower:
         self.fetch_ms = caught_up_ms
         self.leader_end_at_fetch = 0
 
-    def fetched(self, offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
+    def record_fetch(self, offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
         """Record a fetch of this follower, and when the follower was last caught up (N-11).
 
         offset: the fetch offset. log_start_offset: where the follower's log starts. leader_end: the leader's log end offset at the time `now_ms` of
@@ -258,7 +258,7 @@ class Partition:
         if follower is None:
             return
         start_moved = follower.log_start_offset != log_start_offset
-        follower.fetched(offset, log_start_offset, self.log.log_end_offset, now_ms)
+        follower.record_fetch(offset, log_start_offset, self.log.log_end_offset, now_ms)
         if follower_id not in self.isr and self._may_join(offset):
             self._change_isr(self, self.isr | {follower_id})
         if self.advance_high_watermark(now_ms) or start_moved:

@@ -12,7 +12,7 @@ from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.replica_log import Origin
-from kafkaproto.broker.log.validation import TopicLimits, Valid, judge
+from kafkaproto.broker.log.validation import TopicLimits, Valid, validate_batch
 from kafkaproto.broker.metadata.image import Image, Topic
 from kafkaproto.broker.quota.replication_quotas import (
     FOLLOWER_RATE,
@@ -259,7 +259,7 @@ class ReplicaManager:
         now_ms: int,
         *,
         acks_all: bool = False,
-        validate: Validation = judge,
+        validate: Validation = validate_batch,
         from_client: bool = True,
     ) -> AppendResult:
         """Validate a batch, append it to `partition`, which this broker leads, and schedule a check of the requests that wait for records.

@@ -9,17 +9,17 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kafkaproto.broker.log.named_files import SegmentFolder
-from kafkaproto.broker.log.replica_log import Keeper, LogState, Origin, ReplicaLog
+from kafkaproto.broker.log.replica_log import LogState, LogStateWriter, Origin, ReplicaLog
 from kafkaproto.broker.log.rolling import IndexLimits
 from kafkaproto.broker.log.store import MemoryBudget, Store
 from kafkaproto.broker.runtime.events import Events
 
 
-class Shelf(Protocol):
+class Storage(Protocol):
     """Interface of a data directory, which keeps the segment files and the log states of all partitions.
 
-    `path` is its absolute path. `folder` returns the folder of a partition's segment files. `keeper` returns the object that persists the state of a
-    partition's log. After a restart of the process, `restore` returns the persisted state of a log and brings back its segments.
+    `path` is its absolute path. `folder` returns the folder of a partition's segment files. `state_writer` returns the object that persists the state
+    of a partition's log. After a restart of the process, `restore` returns the persisted state of a log and brings back its segments.
     """
 
     @property
@@ -27,7 +27,7 @@ class Shelf(Protocol):
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
 
-    def keeper(self, topic_id: bytes, index: int) -> Keeper: ...
+    def state_writer(self, topic_id: bytes, index: int) -> LogStateWriter: ...
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
         """Add a partition's segments on the disk to `store`, the partition's new store. Returns the persisted log state, None if there is none."""
@@ -42,16 +42,16 @@ class Stores:
     - budget: limits the bytes in memory.
     - draw: a function that returns a random number from 0 to 1, for segment.jitter.ms; the cluster's seed determines the numbers.
     - events: where the replicas' logs report changes of their offsets (`offsets_moved`) and truncations (`log_truncated`).
-    - shelf: the data directory; None if there is none, so that records do not survive the process.
+    - storage: the data directory; None if there is none, so that records do not survive the process.
     """
 
     def __init__(
-        self, budget: MemoryBudget, draw: Callable[[], float], events: Events, shelf: Shelf | None = None
+        self, budget: MemoryBudget, draw: Callable[[], float], events: Events, storage: Storage | None = None
     ) -> None:
         self.budget = budget
         self._events = events
         self._draw = draw
-        self._shelf = shelf
+        self._storage = storage
         self._stores: dict[tuple[bytes, int], Store] = {}
         self._left: dict[tuple[bytes, int], LogState] = {}
 
@@ -62,9 +62,9 @@ class Stores:
         the limits of the indexes of a segment.
         """
         index = origin.partition
-        keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
+        state_writer = None if self._storage is None else self._storage.state_writer(topic_id, index)
         store = self._of(topic_id, index, segment_bytes, index_limits, origin.turn.now_ms)
-        log = ReplicaLog(store, keeper, self._events, origin)
+        log = ReplicaLog(store, state_writer, self._events, origin)
         log_state = self._left.get((topic_id, index))
         if log_state is not None:
             log.restore(log_state)
@@ -74,13 +74,13 @@ class Stores:
         key = (topic_id, index)
         store = self._stores.get(key)
         if store is None:
-            folder = None if self._shelf is None else self._shelf.folder(topic_id, index)
+            folder = None if self._storage is None else self._storage.folder(topic_id, index)
             store = self._stores[key] = Store(self.budget, segment_bytes, folder)
             store.roll_conditions.draw = self._draw
             store.roll_conditions.index_limits = index_limits
             store.roll_conditions.start_segment()
             store.flush_state.flushed_ms = now_ms
-            log_state = None if self._shelf is None else self._shelf.restore(topic_id, index, store)
+            log_state = None if self._storage is None else self._storage.restore(topic_id, index, store)
             if log_state is not None:
                 self._left[key] = log_state
         return store
@@ -88,7 +88,7 @@ class Stores:
     @property
     def path(self) -> str | None:
         """The absolute path of the data directory; None if the records do not survive the process."""
-        return None if self._shelf is None else self._shelf.path
+        return None if self._storage is None else self._storage.path
 
     def volume(self) -> tuple[int, int]:
         """Return (total bytes, usable bytes) of the storage for records (AD-49).
@@ -96,8 +96,8 @@ class Stores:
         The storage is the file system of the data directory or, without a data directory, the memory for records. Both numbers are -1 if the file
         system cannot be read.
         """
-        if self._shelf is not None:
-            return self._shelf.volume()
+        if self._storage is not None:
+            return self._storage.volume()
         return self.budget.limit_bytes, max(0, self.budget.limit_bytes - self.budget.used_bytes)
 
     def began(self) -> None:

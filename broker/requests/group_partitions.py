@@ -17,10 +17,10 @@ def partition_of(node: Node, group_id: str) -> int:
 
 
 def ids_by_partition(node: Node, group_ids: Iterable[str]) -> list[list[str]]:
-    """Group ids of groups by partition of `__consumer_offsets`, in the order in which Kafka's new group coordinator returns their results (GO-36)."""
+    """Return lists of group ids, one list for each partition of `__consumer_offsets`, in the order of Kafka's group coordinator in Java (GO-36)."""
     return by_partition(group_ids, lambda group_id: partition_of(node, group_id))
 
 
 def in_partition_order(node: Node, group_ids: Iterable[str]) -> list[str]:
-    """Return ids of groups in the order in which Kafka's new group coordinator returns their results (GO-36). Repeated ids stay."""
+    """Return group ids in the order in which Kafka's group coordinator in Java returns their results (GO-36). Repeated ids stay."""
     return [group_id for ids in ids_by_partition(node, group_ids) for group_id in ids]

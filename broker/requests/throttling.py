@@ -133,9 +133,9 @@ class DelayedResponse:
         if forced is not None:
             self._wait(forced.throttle_ms, forced, self._finish)
         elif self._frame is not None:
-            self._pay(quotas.fetch, charged_bytes(exchange, self._frame), self._pay_time)
+            self._charge(quotas.fetch, charged_bytes(exchange, self._frame), self._pay_time)
         elif self._outcome.charge is Charge.PRODUCE:
-            self._pay(quotas.produce, exchange.size_bytes, self._pay_time)
+            self._charge(quotas.produce, exchange.size_bytes, self._pay_time)
         else:
             self._pay_time()
 
@@ -143,18 +143,18 @@ class DelayedResponse:
         if isinstance(self._outcome, NoReply):
             self._finish()
         else:
-            self._pay(self._exchange.node.quotas.request, self._percent, self._finish)
+            self._charge(self._exchange.node.quotas.request, self._percent, self._finish)
 
-    def _pay(self, quota: QuotaManager, value: float, then: Callable[[], None]) -> None:
+    def _charge(self, quota: QuotaManager, value: float, on_charged: Callable[[], None]) -> None:
         exchange = self._exchange
         user = exchange.peer.principal
         wait_ms = quota.record(user, exchange.client_id, value, exchange.now_ms)
         if wait_ms == 0:
-            then()
+            on_charged()
             return
-        self._wait(wait_ms, quota.throttled(user, exchange.client_id, value, wait_ms, exchange.now_ms), then)
+        self._wait(wait_ms, quota.throttled(user, exchange.client_id, value, wait_ms, exchange.now_ms), on_charged)
 
-    def _wait(self, wait_ms: int, reason: Any, then: Callable[[], None]) -> None:
+    def _wait(self, wait_ms: int, reason: Any, on_charged: Callable[[], None]) -> None:
         exchange = self._exchange
         events, peer = exchange.node.events, exchange.peer
         if events.throttled is not None:
@@ -162,14 +162,14 @@ class DelayedResponse:
         self._waited_ms += wait_ms
         peer.parked = self
 
-        def over(now_ms: int) -> None:
+        def end_throttle(now_ms: int) -> None:
             if events.throttle_ended is not None:
                 events.throttle_ended(peer.connection_id, now_ms)
             exchange.now_ms = now_ms
             self._timer = None
             peer.parked = None
             try:
-                then()
+                on_charged()
             except Exception:
                 # As with a waiting request, a response that cannot be built closes only its own connection (W-8).
                 logger.exception(
@@ -179,7 +179,7 @@ class DelayedResponse:
                 )
                 peer.refuse("the response cannot be sent")
 
-        self._timer = exchange.node.timers.at(exchange.now_ms + wait_ms, over)
+        self._timer = exchange.node.timers.at(exchange.now_ms + wait_ms, end_throttle)
 
     def _finish(self) -> None:
         exchange, outcome = self._exchange, self._outcome

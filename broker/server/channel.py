@@ -119,7 +119,7 @@ class Channel(asyncio.BufferedProtocol):
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
         try:
-            self._connection.lost(SOCKET_GONE if exc is None else f"{SOCKET_GONE}: {exc}")
+            self._connection.socket_closed(SOCKET_GONE if exc is None else f"{SOCKET_GONE}: {exc}")
         finally:
             self._loop.leave(now_ms)
 

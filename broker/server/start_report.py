@@ -166,8 +166,8 @@ def _records(cluster: Cluster, topics: Sequence[Topic]) -> str:
     return f"{'' if is_exact or not count else 'up to '}{_count(count, 'record')}"
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def documentation() -> Path:

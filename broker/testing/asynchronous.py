@@ -214,7 +214,7 @@ class AsyncTestCluster(Handle):
         events = self.state.events
         events.attach(watch)
         try:
-            watch.look()
+            watch.check()
             return await asyncio.wait_for(fulfilled, timeout_s)
         except TimeoutError:
             if fulfilled.done() and not fulfilled.cancelled():

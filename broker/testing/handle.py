@@ -103,7 +103,8 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
         """Return the last `count` requests as text, one per line, newest last. Times count from the cluster's start or last reset.
 
         At most `count` rebalances of groups and at most `count` transactions follow, one per line. Then there is a line for each batch that a client
-        can never fetch because of its quota (Q-14), and for each hanging transaction (TX-76). These last lines are missing after `stop`.
+        can never fetch because of its quota (Q-14), and for each hanging transaction (TX-76). After `stop`, the lines about batches and
+        hanging transactions are missing.
         """
         check_int("count", count, 0, example=20)
         state = self.state

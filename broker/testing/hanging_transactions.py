@@ -43,6 +43,6 @@ def hanging_transactions(cluster: Cluster) -> Iterator[str]:
                 if producer.first_open_offset != NONE and (producer_id, (topic, index)) not in known:
                     yield (
                         f"{topic}-{index} has a hanging transaction of producer {producer_id} epoch {producer.epoch}, which began at offset "
-                        f"{producer.first_open_offset}: no coordinator knows it, so no timeout ends it, and consumers with read_committed wait "
-                        "there; end it with kafka-transactions.sh abort (KIP-664)"
+                        f"{producer.first_open_offset}: no coordinator has it, so no timeout ends it, and read_committed consumers "
+                        "read nothing from this offset on; end it with kafka-transactions.sh abort (KIP-664)"
                     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
-from kafkaproto.broker.log.validation import TopicLimits, Valid, judge
+from kafkaproto.broker.log.validation import TopicLimits, Valid, validate_batch
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.replication.topic_settings import settings_of
 from kafkaproto.broker.testing.arguments import check_int, short_repr
@@ -49,23 +49,23 @@ def as_bytes(value: object, place: str) -> bytes | None:
     )
 
 
-def as_record(given: Given, now_ms: int, place: str = "value") -> NewRecord:
-    """Return a record from a value, a (key, value) pair or a NewRecord.
+def as_record(item: Given, now_ms: int, place: str = "value") -> NewRecord:
+    """Return a record from `item`: a value, a (key, value) pair or a NewRecord.
 
     now_ms: the timestamp in ms, unless a NewRecord has its own. place: how an error message names the value. Raises TypeError for a tuple that is no
     pair, and if the key, value, timestamp or headers have a wrong type.
     """
-    if isinstance(given, NewRecord):
-        check_int(f"the timestamp of {place}", given.timestamp, example="int(time.time() * 1000)")
-        value, key = as_bytes(given.value, f"the value of {place}"), as_bytes(given.key, f"the key of {place}")
-        return NewRecord(value, key, given.timestamp, _headers(given.headers, place))
-    if isinstance(given, tuple) and len(given) != 2:
+    if isinstance(item, NewRecord):
+        check_int(f"the timestamp of {place}", item.timestamp, example="int(time.time() * 1000)")
+        value, key = as_bytes(item.value, f"the value of {place}"), as_bytes(item.key, f"the key of {place}")
+        return NewRecord(value, key, item.timestamp, _headers(item.headers, place))
+    if isinstance(item, tuple) and len(item) != 2:
         raise TypeError(
-            f"{place} must be a value, a (key, value) pair, or a NewRecord, which can have headers (got {given!r})"
+            f"{place} must be a value, a (key, value) pair, or a NewRecord, which can have headers (got {item!r})"
         )
-    if isinstance(given, tuple):
-        return NewRecord(as_bytes(given[1], f"the value of {place}"), as_bytes(given[0], f"the key of {place}"), now_ms)
-    return NewRecord(as_bytes(given, place), None, now_ms)
+    if isinstance(item, tuple):
+        return NewRecord(as_bytes(item[1], f"the value of {place}"), as_bytes(item[0], f"the key of {place}"), now_ms)
+    return NewRecord(as_bytes(item, place), None, now_ms)
 
 
 def _headers(headers: object, place: str) -> tuple[Header, ...]:
@@ -131,16 +131,16 @@ class _Ready(NamedTuple):
 
 
 def produce(
-    cluster: Cluster, topic: str, given: Sequence[Given], partition: int | None, compression: Compression
+    cluster: Cluster, topic: str, values: Sequence[Given], partition: int | None, compression: Compression
 ) -> list[tuple[int, int]]:
-    """Append records as a producer with acks=1 does. Returns (partition, offset) of each record, in the given order.
+    """Append records as a producer with acks=1 does. Returns (partition, offset) of each record, in their order.
 
-    given: values, (key, value) pairs or NewRecords. partition: None to choose one by key as Kafka's clients do, and round-robin for records without a
-    key. The records are written in batches within the topic's limits. compression: the codec with which these batches are compressed. Raises
+    values: values, (key, value) pairs or NewRecords. partition: None to choose one by key as Kafka's clients do, and round-robin for records without
+    a key. The records are written in batches within the topic's limits. compression: the codec with which these batches are compressed. Raises
     TypeError for an invalid record, and KafkaError, for example UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is
     false. In both cases nothing is written. Only KAFKA_STORAGE_ERROR (the store is full) can be raised after some batches have been written.
     """
-    records = [as_record(record, cluster.actions.now_ms, f"values[{i}]") for i, record in enumerate(given)]
+    records = [as_record(record, cluster.actions.now_ms, f"values[{i}]") for i, record in enumerate(values)]
     existing_topic = cluster.controller.image.topics.get(topic)
     target = _new_topic(cluster, topic) if existing_topic is None else existing_topic
     by_index = _by_partition(target, records, partition)
@@ -209,7 +209,7 @@ def _checked(
         part = pending.pop()
         batch = build_batch([records[i] for i in part], compression=compression)
         try:
-            valid = judge(memoryview(bytearray(batch)), limits, now_ms)
+            valid = validate_batch(memoryview(bytearray(batch)), limits, now_ms)
         except InvalidBatch as error:
             if error.error_code not in _TOO_LARGE or len(part) == 1:
                 raise _refusal(topic.name, limits, part, len(batch), error) from None

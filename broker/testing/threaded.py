@@ -310,7 +310,7 @@ class TestCluster(Handle):
         def begin() -> None:
             self._running_server()
             events.attach(watch)
-            watch.look()
+            watch.check()
 
         self._run(begin)
         try:

@@ -43,7 +43,7 @@ class Watch(Observer):
         self._is_checking = False
         self._must_repeat = False
 
-    def look(self, *_: Any, **__: Any) -> None:
+    def check(self, *_: Any, **__: Any) -> None:
         """Check the condition of the wait now. If the condition itself makes this call, one more check follows the current check."""
         if self._is_checking:
             self._must_repeat = True
@@ -80,15 +80,15 @@ class Watch(Observer):
         if not self._future.done():
             self._future.set_exception(error)
 
-    response_ready = look
-    request_unanswered = look
-    throttled = look
-    throttle_ended = look
-    group_changed = look
-    transaction_changed = look
-    offsets_moved = look
-    topic_changed = look
-    noted = look
+    response_ready = check
+    request_unanswered = check
+    throttled = check
+    throttle_ended = check
+    group_changed = check
+    transaction_changed = check
+    offsets_moved = check
+    topic_changed = check
+    noted = check
 
 
 def end_waits(events: Events) -> None:

@@ -52,7 +52,7 @@ def names(subject: Subject, group: Group, count: int = 20) -> list[str]:
 
 @pytest.mark.rule("GO-36", "GC-59")
 @pytest.mark.parametrize("count", [3, 80])
-def test_java_coordinator_lists_deleted_groups_by_offsets_partition(java: Subject, count: int) -> None:
+def test_delete_groups_results_are_ordered_by_offsets_partition_in_java(java: Subject, count: int) -> None:
     """From 4.1 on, the groups of a partition have the order of a `HashSet`, or of a `HashMap` if another broker coordinates them."""
     topic, group = new_topic(java).name, Group(java)
     group_ids = names(java, group, count)
@@ -118,7 +118,7 @@ def fetched(group: Group) -> dict[str, list[int]]:
 
 
 @pytest.mark.rule("GO-36")
-def test_java_coordinator_lists_offsets_of_all_topics_in_the_order_of_its_tables(java: Subject) -> None:
+def test_offset_fetch_of_all_topics_has_the_order_of_java_timeline_hash_maps(java: Subject) -> None:
     """The tables of topics and partitions grow with the number of entries, and do not shrink when offsets are deleted."""
     group, topics = Group(java), [new_topic(java, partitions=20).name for _ in range(6)]
     first, *others = topics
@@ -140,7 +140,7 @@ def test_java_coordinator_lists_offsets_of_all_topics_in_the_order_of_its_tables
 
 
 @pytest.mark.rule("GO-36")
-def test_java_coordinator_stores_transactional_offsets_in_the_order_of_its_tables(java: Subject) -> None:
+def test_committed_transactional_offsets_have_the_order_of_timeline_hash_maps(java: Subject) -> None:
     group, topic, other = Group(java), new_topic(java, partitions=40), new_topic(java, partitions=40)
     producer = begun(java, topic)
     assert producer.add_offsets(group) == 0

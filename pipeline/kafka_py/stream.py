@@ -62,7 +62,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         start_offsets = self._position if start is None else from_json(start)
         if start_offsets is None:
             start_offsets = self._begin().offsets
-        max_offsets = self._most(limit)
+        max_offsets = self._limit(limit)
         end = dict(self._planner.latest(start_offsets) if self._frozen is None else self._frozen)
         first = self._position is None or self._frozen is not None
         if first and self._initial is not None and start_offsets == self._initial.offsets:
@@ -79,7 +79,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         self._position = from_json(end)
         if start == end:
             return []
-        start_offsets = self._begun(from_json(start), self._position)
+        start_offsets = self._start_offsets(from_json(start), self._position)
         return [RangePartition(range_) for range_ in self._planner.ranges(start_offsets, self._position)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -105,7 +105,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
 
     # ---- where to begin ------------------------------------------------------------------------------------------------------
 
-    def _most(self, limit: Any) -> int | None:
+    def _limit(self, limit: Any) -> int | None:
         if limit is None:
             return self._settings.max_offsets_per_trigger
         return limit.max_rows if isinstance(limit, ReadMaxRows) else None
@@ -116,7 +116,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
             self._initial = self._planner.start()
         return self._initial
 
-    def _begun(self, start: Offsets, end: Offsets) -> Offsets:
+    def _start_offsets(self, start: Offsets, end: Offsets) -> Offsets:
         """Return the offset at which a batch starts in each partition: its offset in `start`, but not above its offset in `end`.
 
         start, end: the offsets between which Spark plans the batch. A start can be above its end only in the first batch, and only for a partition

@@ -23,7 +23,7 @@ from kafkaproto.pipeline.options import EVERY, parser
 from kafkaproto.pipeline.session import local_session
 from kafkaproto.pipeline.sources import runs_of
 from kafkaproto.pipeline.trace.store import Store, StoreError
-from kafkaproto.pipeline.trace.tables import build, shown, with_spark
+from kafkaproto.pipeline.trace.tables import build, row_counts_text, with_spark
 from kafkaproto.trace.format import SUFFIX, TraceError
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ def start(spark: SparkSession, trace: Path, out: Path, checkpoint: Path, every: 
             return
         counts, notices = build(trace, out, partial(with_spark, growth.sparkSession))
         for run, rows in counts.items():
-            sys.stderr.write(f"kafkaproto stream: batch {number} added rows of recording {run}: {shown(rows)}\n")
+            sys.stderr.write(
+                f"kafkaproto stream: batch {number} added rows of recording {run}: {row_counts_text(rows)}\n"
+            )
         for notice in notices:
             if not notice.torn:  # the rest of a torn file is still being written
                 sys.stderr.write(f"kafkaproto stream: batch {number}: {notice.text}\n")

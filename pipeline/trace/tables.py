@@ -285,7 +285,7 @@ def note_read(folder: Path, number: int, done_bytes: int) -> None:
     fresh.replace(folder / str(number))
 
 
-def shown(rows: Mapping[str, int]) -> str:
+def row_counts_text(rows: Mapping[str, int]) -> str:
     """Return the numbers of rows as text, such as "2 requests, 1 batch". rows: maps the name of a table to its number of rows."""
     return ", ".join(f"{count:,} {ONE_ROW[table] if count == 1 else table}" for table, count in rows.items())
 
@@ -342,7 +342,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"kafkaproto tables: {error}\n")
         return 2
     for run, rows in counts.items():
-        sys.stdout.write(f"run {run}: {shown(rows)}\n")
+        sys.stdout.write(f"run {run}: {row_counts_text(rows)}\n")
     if not counts:
         sys.stdout.write(
             "nothing is new\n" if all(notice.torn for notice in notices) else "nothing new could be read\n"

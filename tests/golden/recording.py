@@ -116,7 +116,7 @@ class RecordedClient(MemoryClient):
     def hang_up(self, why: str = "the client has gone") -> None:
         """Close the socket from the client's side."""
         self._recorded.note(f"hangs up {self.number}")
-        self.connection.lost(why)
+        self.connection.socket_closed(why)
         self._recorded.run()
 
 

@@ -149,6 +149,6 @@ def partitions(text: str) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("order", COMMIT_ORDERS)
-def test_partitions_have_the_order_of_a_scala_map_copied_from_a_mutable_one(order: str) -> None:
+def test_partitions_have_the_order_of_a_scala_map_copied_from_a_mutable_map(order: str) -> None:
     added, printed = (partitions(text) for text in order.split(": "))
     assert scala_copy_order(added, topic_id_partition_hash_bits) == printed

@@ -250,7 +250,7 @@ class Faults:
     def lift_rates(self) -> None:
         for broker_id in (-1, *range(BROKERS)):
             resource = BrokerResource(self.world.cluster.state, broker_id)
-            rates = {LEADER_RATE, FOLLOWER_RATE} & resource.own.keys()
+            rates = {LEADER_RATE, FOLLOWER_RATE} & resource.current_settings.keys()
             if rates:
                 self._set(resource, f"broker {broker_id}", dict.fromkeys(sorted(rates)))
 

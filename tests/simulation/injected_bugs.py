@@ -224,11 +224,11 @@ def _refused_write_acknowledged(original: Original) -> Original:
 
 def _noted_after_it_happened(original: Original) -> Original:
     def raise_log_start(self: ReplicaLog, offset: int) -> None:
-        keeper, self.keeper = self.keeper, None
+        state_writer, self.state_writer = self.state_writer, None
         try:
             original(self, offset)
         finally:
-            self.keeper = keeper
+            self.state_writer = state_writer
 
     return raise_log_start
 

@@ -93,7 +93,7 @@ class Line(MemoryClient):
     def hang_up(self) -> None:
         """Disconnect the client, even while it waits for a response."""
         self.cut()
-        self.connection.lost()
+        self.connection.socket_closed()
 
     def request(self, request: Any, version: int, on_response: OnResponse) -> None:
         """Send a request; `on_response` is called with the response message at the instant at which it leaves the broker."""

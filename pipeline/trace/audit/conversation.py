@@ -53,7 +53,7 @@ def versions(tables: Tables) -> DataFrame:
 
     It is also a fault if a request or response cannot be decoded in its version. An ApiVersions request in an unsupported version is allowed if the
     broker responds with UNSUPPORTED_VERSION in version 0 (KIP-511), or if the trace lacks the response. The body of such a request need not be
-    decodable: kafkaproto may lack its version, too.
+    decodable, because kafkaproto may not know that version either.
 
     Columns: run (the recording), seq (of the request), api, api_version, client_id, lowest, highest (the advertised versions), problem (why a message
     cannot be decoded), broken (true: the row is a fault) and excess (distance of `api_version` from the nearest advertised version).

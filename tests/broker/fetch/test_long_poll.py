@@ -137,7 +137,7 @@ def test_one_append_completes_all_parked_fetches_in_the_order_in_which_they_arri
 @pytest.mark.rule("F-29")
 def test_disconnect_of_a_client_drops_only_its_own_parked_fetch(cluster: VirtualCluster) -> None:
     disconnected, connected = (send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(2))
-    disconnected.connection.lost()
+    disconnected.connection.socket_closed()
     assert len(replica(cluster, 0).watchers) == 1
     fill(cluster, "t", batch(b"a"))
     assert (len(disconnected.answers), len(connected.answers)) == (0, 1)

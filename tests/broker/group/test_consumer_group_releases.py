@@ -95,8 +95,8 @@ def test_heartbeat_that_confirms_a_revocation_gets_a_new_assignment_since_kafka_
     group.beat("A", 1)
     group.beat("B", -1)
     later = group.release == "3.9"
-    assert group.seen(group.beat("A", 1, [0, 1, 2])) == (3, None if later else set(ALL))
-    assert group.seen(group.beat("A", 3, [0, 1, 2])) == (3, set(ALL) if later else None)
+    assert group.epoch_and_partitions(group.beat("A", 1, [0, 1, 2])) == (3, None if later else set(ALL))
+    assert group.epoch_and_partitions(group.beat("A", 3, [0, 1, 2])) == (3, set(ALL) if later else None)
 
 
 def test_offset_fetch_with_require_stable_awaits_commit_replication_since_kafka_4_0() -> None:

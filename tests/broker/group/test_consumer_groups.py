@@ -87,8 +87,11 @@ def test_consumer_group_heartbeat_without_member_id_is_accepted_in_v0_but_not_v1
 @pytest.mark.rule("SN-29")
 def test_single_member_of_a_consumer_group_gets_all_partitions(group: Group) -> None:
     response = group.join("A")
-    assert group.seen(response) == (1, ALL) and (response.member_id, response.heartbeat_interval_ms) == ("A", 5000)
-    assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
+    assert group.epoch_and_partitions(response) == (1, ALL) and (
+        response.member_id,
+        response.heartbeat_interval_ms,
+    ) == ("A", 5000)
+    assert group.epoch_and_partitions(group.beat("A", 1, sorted(ALL))) == (1, None)
     assert group.beat("A", 9).error_code == FENCED_EPOCH
     assert group.beat("zzz", 1).error_code == UNKNOWN_MEMBER
     described = group.described()
@@ -100,20 +103,20 @@ def test_single_member_of_a_consumer_group_gets_all_partitions(group: Group) -> 
 
 @pytest.mark.rule("SN-30")
 def test_partitions_are_revoked_from_a_member_before_another_member_gets_them(group: Group) -> None:
-    assert group.seen(group.join("A")) == (1, ALL)
-    assert group.seen(group.join("B")) == (2, set())
+    assert group.epoch_and_partitions(group.join("A")) == (1, ALL)
+    assert group.epoch_and_partitions(group.join("B")) == (2, set())
     assert group.targets() == {"A": [0, 1, 2], "B": [3, 4, 5]} and group.epochs == ("Reconciling", 2, 2)
-    assert group.seen(group.beat("A", 1)) == (1, {0, 1, 2})
-    assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
-    assert group.seen(group.beat("B", 2, [])) == (2, None)
-    assert group.seen(group.join("C")) == (3, set())
+    assert group.epoch_and_partitions(group.beat("A", 1)) == (1, {0, 1, 2})
+    assert group.epoch_and_partitions(group.beat("A", 1, sorted(ALL))) == (1, None)
+    assert group.epoch_and_partitions(group.beat("B", 2, [])) == (2, None)
+    assert group.epoch_and_partitions(group.join("C")) == (3, set())
     assert group.targets() == {"A": [0, 1], "B": [3, 4], "C": [2, 5]}
-    assert group.seen(group.beat("A", 1, [0, 1, 2])) == (1 if group.release == "4.2" else 2, {0, 1})
-    assert group.seen(group.beat("B", 2, [])) == (3, {3, 4})
-    assert group.seen(group.beat("C", 3, [])) == (3, {5})
-    assert group.seen(group.beat("A", 1, [0])) == (3, None)
+    assert group.epoch_and_partitions(group.beat("A", 1, [0, 1, 2])) == (1 if group.release == "4.2" else 2, {0, 1})
+    assert group.epoch_and_partitions(group.beat("B", 2, [])) == (3, {3, 4})
+    assert group.epoch_and_partitions(group.beat("C", 3, [])) == (3, {5})
+    assert group.epoch_and_partitions(group.beat("A", 1, [0])) == (3, None)
     assert group.beat("A", 1, [5]).error_code == FENCED_EPOCH
-    assert group.seen(group.beat("C", 3, [5])) == (3, {2, 5})
+    assert group.epoch_and_partitions(group.beat("C", 3, [5])) == (3, {2, 5})
     assert group.epochs == ("Stable", 3, 3)
 
 
@@ -123,20 +126,20 @@ def test_response_to_a_heartbeat_with_all_fields_repeats_an_unchanged_assignment
     group.join("B")
     group.beat("A", 1)
     group.beat("A", 1, [0, 1, 2])
-    assert group.seen(group.beat("B", 2, [])) == (2, {3, 4, 5})
-    assert group.seen(group.beat("B", 2, [], ["T"], timeout_ms=TIMEOUT_MS)) == (2, {3, 4, 5})
-    assert group.seen(group.beat("B", 2)) == (2, None)
+    assert group.epoch_and_partitions(group.beat("B", 2, [])) == (2, {3, 4, 5})
+    assert group.epoch_and_partitions(group.beat("B", 2, [], ["T"], timeout_ms=TIMEOUT_MS)) == (2, {3, 4, 5})
+    assert group.epoch_and_partitions(group.beat("B", 2)) == (2, None)
 
 
 @pytest.mark.rule("SN-32")
 def test_member_at_epoch_2_that_rejoins_with_epoch_0_is_fenced_before_kafka_4_2(group: Group) -> None:
     group.join("A")
-    assert group.seen(group.join("A")) == (1, ALL)
+    assert group.epoch_and_partitions(group.join("A")) == (1, ALL)
     group.join("B")
     group.beat("A", 1)
-    assert group.seen(group.beat("A", 1, [0, 1, 2]))[0] == 2
+    assert group.epoch_and_partitions(group.beat("A", 1, [0, 1, 2]))[0] == 2
     if group.release == "4.2":
-        assert group.seen(group.join("A")) == (2, {0, 1, 2})
+        assert group.epoch_and_partitions(group.join("A")) == (2, {0, 1, 2})
     else:
         assert group.join("A").error_code == FENCED_EPOCH
 
@@ -147,8 +150,8 @@ def test_changed_subscription_of_a_member_starts_a_new_consumer_group_epoch(grou
     group.join("B")
     group.beat("A", 1)
     group.beat("A", 1, [0, 1, 2])
-    assert group.seen(group.beat("B", 2, [])) == (2, {3, 4, 5})
-    assert group.seen(group.beat("B", 2, [3, 4, 5], ["T", "t1"])) == (2, set())
+    assert group.epoch_and_partitions(group.beat("B", 2, [])) == (2, {3, 4, 5})
+    assert group.epoch_and_partitions(group.beat("B", 2, [3, 4, 5], ["T", "t1"])) == (2, set())
     assert group.epochs[1] == 3
     assert group.targets() == {"A": sorted(ALL), "B": []} and group.targets("t1")["B"] == sorted(ALL)
 
@@ -175,7 +178,7 @@ def test_each_leaving_member_starts_a_new_epoch_and_the_last_one_empties_the_gro
 
 @pytest.mark.rule("SN-35")
 def test_static_member_keeps_its_partitions_while_it_is_temporarily_away(group: Group) -> None:
-    assert group.seen(group.join("A", instance_id="i1")) == (1, ALL)
+    assert group.epoch_and_partitions(group.join("A", instance_id="i1")) == (1, ALL)
     assert group.join("B", instance_id="i1").error_code == UNRELEASED
     assert group.join("A", instance_id="i1").error_code == UNRELEASED
     assert group.beat("B", 1, instance_id="i1").error_code == FENCED_INSTANCE
@@ -184,7 +187,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_away(group: 
     [member] = group.described().members
     assert (group.epochs[0], member.member_epoch) == ("Reconciling", -2)
     assert [t.partitions for t in member.assignment.topic_partitions] == [sorted(ALL)]
-    assert group.seen(group.join("B", instance_id="i1")) == (1, ALL)
+    assert group.epoch_and_partitions(group.join("B", instance_id="i1")) == (1, ALL)
     assert group.epochs == ("Stable", 1, 1)
     assert group.beat("A", 1, instance_id="i1").error_code == FENCED_INSTANCE
     assert group.beat("A", 1, instance_id="i2").error_code == UNKNOWN_MEMBER
@@ -256,10 +259,10 @@ def test_member_that_does_not_revoke_partitions_in_time_is_fenced(group: Group) 
     group.beat("A", 1)
     for _ in range(9):
         group.cluster.advance(1_000)
-        assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
+        assert group.epoch_and_partitions(group.beat("A", 1, sorted(ALL))) == (1, None)
     group.cluster.advance(1_000)
     assert group.beat("A", 1).error_code == UNKNOWN_MEMBER
-    assert group.seen(group.beat("B", 2, [])) == (3, ALL)
+    assert group.epoch_and_partitions(group.beat("B", 2, [])) == (3, ALL)
 
 
 @pytest.mark.rule("SN-41")
@@ -267,7 +270,7 @@ def test_partitions_added_to_a_topic_are_assigned_at_the_next_heartbeat(group: G
     group.join("A")
     response = group.client.ask(CreatePartitionsRequest([CreatePartitionsTopic("T", 8, None)], 1000), 1)
     assert response.results[0].error_code == 0
-    assert group.seen(group.beat("A", 1, sorted(ALL))) == (2, set(range(8)))
+    assert group.epoch_and_partitions(group.beat("A", 1, sorted(ALL))) == (2, set(range(8)))
 
 
 @pytest.mark.rule("GN-30")
@@ -275,22 +278,22 @@ def test_member_without_heartbeats_is_removed_after_its_session_timeout(group: G
     group.join("A")
     group.join("B")
     group.cluster.advance(SESSION_MS - 1)
-    assert group.seen(group.beat("B", 2, [])) == (2, None)
+    assert group.epoch_and_partitions(group.beat("B", 2, [])) == (2, None)
     group.cluster.advance(1)
     assert group.beat("A", 1).error_code == UNKNOWN_MEMBER
-    assert group.seen(group.beat("B", 2, [])) == (3, ALL)
+    assert group.epoch_and_partitions(group.beat("B", 2, [])) == (3, ALL)
 
 
 def test_consumer_group_rejects_members_beyond_its_maximum_size() -> None:
     group = Group(group_consumer_max_size="1")
     group.join("A")
     assert group.join("B").error_code == FULL
-    assert group.seen(group.join("A")) == (1, ALL)
+    assert group.epoch_and_partitions(group.join("A")) == (1, ALL)
     assert group.epochs == ("Stable", 1, 1)
 
 
 def test_partitions_of_a_subscribed_topic_are_assigned_after_the_topic_is_created(group: Group) -> None:
-    assert group.seen(group.join("A", "later")) == (1, set())
+    assert group.epoch_and_partitions(group.join("A", "later")) == (1, set())
     group.cluster.topic("later", 2)
     response = group.beat("A", 1, [])
     assert response.member_epoch == 2
@@ -315,8 +318,8 @@ def test_consumer_group_is_described_identically_before_and_after_a_coordinator_
     assert group.beat("A", 1).error_code == 16
     group.reconnect()
     assert repr(group.described()) == repr(before)
-    assert group.seen(group.beat("A", 1, [0, 1, 2], instance_id="i1")) == (2, None)
-    assert group.seen(group.beat("B", 2, [])) == (2, {3, 4, 5})
+    assert group.epoch_and_partitions(group.beat("A", 1, [0, 1, 2], instance_id="i1")) == (2, None)
+    assert group.epoch_and_partitions(group.beat("B", 2, [])) == (2, {3, 4, 5})
     group.cluster.advance(SESSION_MS)
     assert group.epochs == ("Empty", 4, 2)
 
@@ -382,7 +385,7 @@ def test_member_that_revokes_too_late_is_removed_even_after_a_coordinator_move()
 
 def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(group: Group) -> None:
     assert commit(group, 8, -1, "") == 0
-    assert group.seen(group.join("A")) == (1, ALL)
+    assert group.epoch_and_partitions(group.join("A")) == (1, ALL)
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", None, -1, None)])
     assert len(group.client.ask(request, 9).groups[0].topics) == 1
     assert group.beat("A", -1).error_code == 0
@@ -393,4 +396,4 @@ def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(group: 
     assert listed.group_type == "classic" and len(group.client.ask(request, 9).groups[0].topics) == 1
     assert group.join("A").error_code == NOT_FOUND  # it has a classic member
     group.client.ask(LeaveGroupRequest("g", members=[MemberIdentity(joined.member_id)]), 3)
-    assert group.seen(group.join("A")) == (1, ALL)
+    assert group.epoch_and_partitions(group.join("A")) == (1, ALL)

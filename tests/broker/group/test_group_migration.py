@@ -83,7 +83,7 @@ def test_group_is_upgraded_or_downgraded_only_if_the_migration_policy_allows_it(
     member_id = classic_member(group)
     joined = group.join("A")
     if meant in ("upgrade", "bidirectional"):
-        assert group.seen(joined) == (2, set())
+        assert group.epoch_and_partitions(joined) == (2, set())
         group.beat("A", -1)
         goes_back = meant == "bidirectional"
         assert kind(group) == (("classic", "PreparingRebalance") if goes_back else ("consumer", "Assigning"))
@@ -117,7 +117,7 @@ def test_group_above_the_max_size_of_the_target_protocol_is_not_converted() -> N
 def test_new_coordinator_of_a_mixed_group_loads_classic_and_kip_848_members() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     member_id = classic_member(group)
-    assert group.seen(group.join("A")) == (2, set())
+    assert group.epoch_and_partitions(group.join("A")) == (2, set())
     assert commit(group, member_id, 1, 7) == 0
     index = java_hash("g") % len(group.cluster.state.controller.image.topics["__consumer_offsets"].partitions)
     elect(group.cluster, (group.cluster.state.coordinator_of("g") + 1) % 3, "__consumer_offsets", index)

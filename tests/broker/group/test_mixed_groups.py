@@ -114,7 +114,7 @@ def test_member_gets_all_partitions_although_another_members_stored_regex_is_inv
     group.beat("B", 1)
     group.cluster.advance(1)
     assert group.epochs[1] == 2
-    assert group.seen(group.beat("B", 1)) == (2, set(ALL))
+    assert group.epoch_and_partitions(group.beat("B", 1)) == (2, set(ALL))
 
 
 def loaded(*stored: ConsumerMember) -> Group:
@@ -140,7 +140,7 @@ def test_classic_member_that_switches_to_kip_848_is_not_removed_at_rebalance_tim
     group.join("A")
     joined = join(group, session_ms=60_000)
     assert group.client.ask(SyncGroupRequest("g", joined.generation_id, joined.member_id), 2).error_code == 0
-    assigned = group.seen(group.beat("A", 1))[1]
+    assigned = group.epoch_and_partitions(group.beat("A", 1))[1]
     assert group.beat("A", 1, sorted(assigned or ())).member_epoch == 2
     assert group.client.ask(HeartbeatRequest("g", 2, joined.member_id), 2).error_code == REBALANCE
     assert group.join(joined.member_id).error_code == 0

@@ -73,7 +73,7 @@ def test_partitions_of_a_fenced_consumer_group_member_are_assigned_to_other_memb
     group.join("B")
     groups = group.cluster.state.nodes[0].groups
     groups.fence_member("g", "A", group.cluster.now_ms)
-    assert group.seen(group.beat("B", 2, [])) == (3, ALL)
+    assert group.epoch_and_partitions(group.beat("B", 2, [])) == (3, ALL)
     assert group.beat("A", 1, sorted(ALL)).error_code == 110
     assert group.beat("A", -1).error_code == 110
     assert group.join("A").member_epoch == 4 and group.beat("A", 4, []).error_code == 0

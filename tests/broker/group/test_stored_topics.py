@@ -46,12 +46,12 @@ def test_new_coordinator_starts_a_new_group_epoch_only_if_subscribed_topics_chan
     group = start(release, racks=racks)
     group.join("A")
     move(group)
-    assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
+    assert group.epoch_and_partitions(group.beat("A", 1, sorted(ALL))) == (1, None)
     assert group.epochs == ("Stable", 1, 1)
     grown = CreatePartitionsRequest([CreatePartitionsTopic("T", 7, None)], 10_000, False)
     assert group.cluster.connect(0).ask(grown, 3).results[0].error_code == 0
     move(group)
-    assert group.seen(group.beat("A", 1, sorted(ALL))) == (2, {*ALL, 6})
+    assert group.epoch_and_partitions(group.beat("A", 1, sorted(ALL))) == (2, {*ALL, 6})
 
 
 @pytest.mark.rule("GO-8")
@@ -76,7 +76,7 @@ def test_kafka_4_2_coordinator_deletes_stored_partition_metadata_of_a_consumer_g
     group.cluster.run()
     move(group)
     before = len(records(group))
-    assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
+    assert group.epoch_and_partitions(group.beat("A", 1, sorted(ALL))) == (1, None)
     assert records(group)[before:] == [(TOPICS, None)]
     group.join("B")
     assert [kind for kind, _ in records(group)[before:]] == [TOPICS, GROUP]

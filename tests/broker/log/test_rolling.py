@@ -53,7 +53,7 @@ class KafkaSegment:
 @pytest.mark.rule("CF-28")
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("memory_bytes", [0, 3000, 1 << 30])
-def test_random_batches_roll_where_segments_with_full_indexes_roll_in_kafka(seed: int, memory_bytes: int) -> None:
+def test_full_indexes_end_segments_at_the_same_batch_as_in_kafka(seed: int, memory_bytes: int) -> None:
     draw = random.Random(seed)
     segment_bytes = draw.choice([2000, 1 << 30])
     store = Store(MemoryBudget(memory_bytes), segment_bytes)
@@ -70,7 +70,7 @@ def test_random_batches_roll_where_segments_with_full_indexes_roll_in_kafka(seed
         expected[-1].append(len(data), timestamp)
         log.append(memoryview(data), read_header(data), 0, NOW_MS)
         if draw.random() < 0.05:
-            with store.aside():  # what a compaction appends is not part of the active segment
+            with store.compaction_output():  # what a compaction appends is not part of the active segment
                 store.append(bytes(1000))
         if draw.random() < 0.1:
             limits = IndexLimits(draw.randrange(24, 100), draw.choice([0, 100, 700, 4096]))

@@ -265,7 +265,7 @@ def test_closing_a_connection_in_any_state_leaves_no_timers(bench: Bench, state:
     if way == "close":
         bench.connection.close()
     elif way == "lost":
-        bench.connection.lost()
+        bench.connection.socket_closed()
     elif way == "refuse":
         bench.connection.refuse("because")
     elif state in (MuteState.NOT_MUTED, MuteState.MUTED_AND_RESPONSE_PENDING):
@@ -279,7 +279,7 @@ def test_closing_a_connection_in_any_state_leaves_no_timers(bench: Bench, state:
     assert bench.connection.node.connections == {}
     assert delayed.done == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
     bench.connection.close()
-    bench.connection.lost()
+    bench.connection.socket_closed()
     bench.connection.written(bench.now_ms)
     bench.answer(10)
     bench.connection.proceed(bench.now_ms)

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from kafkaproto.broker.network.mute import TRANSITIONS, MuteEvent, MuteState, after
+from kafkaproto.broker.network.mute import TRANSITIONS, MuteEvent, MuteState, next_state
 
 S, E = MuteState, MuteEvent
 
@@ -14,7 +14,7 @@ S, E = MuteState, MuteEvent
 def walk(*events: MuteEvent) -> MuteState:
     state = S.NOT_MUTED
     for event in events:
-        state = after(state, event)
+        state = next_state(state, event)
     return state
 
 
@@ -45,7 +45,7 @@ def test_undefined_transition_of_the_connection_mute_state_raises_value_error(
     state: MuteState, event: MuteEvent
 ) -> None:
     with pytest.raises(ValueError, match=f"{event.name} cannot happen to a connection in the state {state.name}"):
-        after(state, event)
+        next_state(state, event)
 
 
 @pytest.mark.rule("T-6")
@@ -53,7 +53,7 @@ def test_connection_is_unmuted_after_response_and_end_of_throttle_in_any_order()
     reached = {S.NOT_MUTED}
     ends = set()
     while True:
-        reachable = {after(s, e) for s, e in TRANSITIONS if s in reached} | reached
+        reachable = {next_state(s, e) for s, e in TRANSITIONS if s in reached} | reached
         if reachable == reached:
             break
         reached = reachable
@@ -62,7 +62,7 @@ def test_connection_is_unmuted_after_response_and_end_of_throttle_in_any_order()
             now = state
             for event in order:
                 if (now, event) in TRANSITIONS:
-                    now = after(now, event)
+                    now = next_state(now, event)
             ends.add(now)
     assert reached == set(S) - {S.MUTED}  # MUTED is left at once
     assert ends == {S.NOT_MUTED}

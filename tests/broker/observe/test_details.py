@@ -219,7 +219,7 @@ def test_journal_entry_after_a_disconnect_contains_no_details_of_the_parked_fetc
     request = fetch("orders", 0, 0)
     request.max_wait_ms = 1000
     parked.send(request, 11)
-    parked.connection.lost()
+    parked.connection.socket_closed()
     cluster.advance(2000)
     cluster.connect().ask(MetadataRequest([]), 9)
     assert latest(cluster).details == Details()

@@ -128,7 +128,7 @@ def test_queue_size_metric_includes_a_disconnected_client_until_its_throttle_end
     limit(cluster, producer_byte_rate=1000.0)
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 15_000), 9)
-    client.connection.lost()
+    client.connection.socket_closed()
     cluster.advance(4999)
     assert value(cluster, "queue-size", "Produce") == 1.0
     cluster.advance(1)

@@ -30,7 +30,7 @@ def exchange_some_requests(cluster: VirtualCluster) -> None:
         client.ask(fetch(("t", 1, number)), 11)
     client.send(produce("t", batch(b"x"), acks=0), 7)
     client.ask(metadata(), 9)
-    client.connection.lost()
+    client.connection.socket_closed()
 
 
 @pytest.mark.parametrize("together", [2, 5, 1000])
@@ -117,7 +117,7 @@ def test_request_that_is_unanswered_when_a_trace_ends_is_not_in_the_next_trace(l
         bench.cluster.state.record(recorder_into(bench.entries))
         entries = list(first)
         if lost:
-            client.connection.lost()
+            client.connection.socket_closed()
         bench.cluster.advance(200_000)
         assert first == entries != [] and bench.exchanges == [] and bench.events("problem") == []
         assert [event["of"] for event in bench.events("throttle")] == ([None] if offset and not lost else [])

@@ -158,7 +158,7 @@ def test_trace_entry_of_a_response_that_was_not_sent_has_no_send_time(bench: Ben
     client.write = lambda buffers: False  # type: ignore[method-assign]  # the kernel accepts no bytes
     client.send(metadata(), 9)
     assert bench.exchanges == []
-    client.connection.lost()
+    client.connection.socket_closed()
     [exchange] = bench.exchanges
     assert (exchange.answered, exchange.sent_ns) == (True, 0) and exchange.ready_ns and bench.events("closed")
 
@@ -179,7 +179,7 @@ def test_trace_marks_a_parked_request_of_a_closed_connection_as_unanswered(bench
     client = bench.cluster.connect()
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
     bench.cluster.advance(200)
-    client.connection.lost()
+    client.connection.socket_closed()
     exchange = assert_given_up(bench, client.connection.connection_id)
     assert (exchange.clock_ms - exchange.handled_ms, exchange.wait_ns > 0) == (200, True)
 
@@ -206,7 +206,7 @@ def test_trace_shows_no_response_if_the_connection_closes_during_a_delayed_respo
     limit(bench.cluster, producer_byte_rate=1000.0)
     client = bench.cluster.connect()
     client.send(produce_of_bytes(client, "t", 100_000, version=5), 5)
-    client.connection.lost()
+    client.connection.socket_closed()
     assert_given_up(bench, client.connection.connection_id)
 
 
@@ -215,7 +215,7 @@ def test_disconnect_during_a_delayed_produce_adds_no_problem_event_to_the_trace(
     limit(bench.cluster, producer_byte_rate=1000.0)
     client = bench.cluster.connect()
     client.send(produce_of_bytes(client, "t", 100_000, version=5, acks=0), 5)
-    client.connection.lost()
+    client.connection.socket_closed()
     [exchange] = bench.exchanges
     assert not exchange.answered and bench.events("throttle") and bench.events("closed") and not bench.events("problem")
 
@@ -337,7 +337,7 @@ def test_trace_contains_the_reason_why_each_connection_was_closed() -> None:
     bench = Bench(config={"connections.max.idle.ms": "1000"})
     clients = [bench.cluster.connect() for _ in range(5)]
     clients[0].finish()
-    clients[1].connection.lost()
+    clients[1].connection.socket_closed()
     clients[2].send(produce("t", batch(b"x"), partition=77, acks=0), 9)
     clients[3].send_bytes(b"\xff\xff\xff\xff")
     bench.cluster.advance(1000)

@@ -336,7 +336,7 @@ def test_finished_compaction_survives_a_crash_and_unfinished_compaction_is_dropp
 def test_restart_removes_diverged_records_using_the_leader_epochs_in_the_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metadata_log.PartitionRecorder, "begun", lambda self, state: None)
+    monkeypatch.setattr(metadata_log.PartitionRecorder, "leadership_started", lambda self, state: None)
     processes = Processes(tmp_path, 2)
     processes.cluster.topic("t", 1, 2)
     write(processes.cluster, "t", b"a", acks=-1)

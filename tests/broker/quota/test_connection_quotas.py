@@ -115,7 +115,7 @@ def test_connection_above_max_connections_waits_until_another_connection_closes(
     assert third.served_ms == cluster.now_ms
     assert len(third.answers) == 1
     assert fourth.served_ms is None
-    second.connection.lost()
+    second.connection.socket_closed()
     cluster.run()
     assert served(fourth)
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch
-from kafkaproto.broker.log.old_messages import judge_any
+from kafkaproto.broker.log.old_messages import validate_any_batch
 from kafkaproto.broker.observe.journal_topic import DEFAULT_TOPIC, EVERY_MS
 from kafkaproto.broker.replication.replica_manager import NOTHING_APPENDED, AppendResult
 from kafkaproto.broker.testing import producing
@@ -55,7 +55,9 @@ def test_duplicate_append_returns_the_original_offsets_and_writes_nothing() -> N
 def test_append_of_an_empty_message_set_writes_nothing() -> None:
     cluster = three()
     partition, empty = replica(cluster, 0), memoryview(b"")
-    result = cluster.state.nodes[0].replicas.append(partition, empty, cluster.now_ms, acks_all=True, validate=judge_any)
+    result = cluster.state.nodes[0].replicas.append(
+        partition, empty, cluster.now_ms, acks_all=True, validate=validate_any_batch
+    )
     assert result == NOTHING_APPENDED
     assert partition.log.log_end_offset == 0
 

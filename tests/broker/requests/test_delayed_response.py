@@ -129,7 +129,7 @@ def test_connection_closed_while_its_response_is_delayed_leaves_no_timers(way: s
     elif way == "closed":
         client.connection.close()
     else:
-        client.connection.lost()
+        client.connection.socket_closed()
     assert len(cluster.state.timers) == timers - 1  # the remaining one checks for idle connections
     cluster.advance(200_000)
     assert len(client.answers) == 1

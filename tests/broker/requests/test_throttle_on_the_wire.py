@@ -338,7 +338,7 @@ def test_disconnect_of_a_muted_client_does_not_prevent_fetches_of_another_client
     limit(cluster, producer_byte_rate=1000.0)
     client, other = cluster.connect(), cluster.connect(client_id="other")
     client.ask(produce_of_bytes(client, "t", 15_000), 9)
-    client.connection.lost()
+    client.connection.socket_closed()
     cluster.advance(10_000)
     assert errors(other.ask(fetch(("t", 0, 0)), 11)) == [0]
 

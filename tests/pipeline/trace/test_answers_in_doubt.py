@@ -124,7 +124,7 @@ def test_quota_prediction_leaves_out_requests_that_were_never_charged_to_a_quota
         disconnecting = cluster.connect(leader, client_id="p")
         disconnecting.send(produce("all", batch(b"x" * 6 * SENT_BYTES), acks=-1, timeout_ms=30_000), 9)
         cluster.advance(10)
-        disconnecting.connection.lost()
+        disconnecting.connection.socket_closed()
         client = cluster.connect(leader, client_id="p")
         for _ in range(4):
             client.ask(produce("all", batch(b"x" * 6 * SENT_BYTES), acks=1), 9)
@@ -151,7 +151,7 @@ def test_quota_prediction_includes_bytes_of_a_request_whose_connection_closed(
                 client.send(produce("t", batch(b"x" * SENT_BYTES), acks=acks), 5)
                 cluster.advance(300)
             if lost:
-                client.connection.lost()
+                client.connection.socket_closed()
         cluster.advance(20_000)
 
     tables = recorded(spark, tmp_path, play, release_name="1.1")
@@ -172,7 +172,7 @@ def test_fetch_whose_connection_closed_while_parked_is_not_counted_as_an_empty_f
         client.ask(fetch(("t", 0, 0)), 11)
         client.send(fetch(("t", 0, 1), max_wait_ms=20_000), 11)
         cluster.advance(100)
-        client.connection.lost()
+        client.connection.socket_closed()
 
     tables = recorded(spark, tmp_path, play)
     [sizes] = answer_rows(fetch_sizes.ANSWER, "clients", tables)

@@ -83,13 +83,13 @@ class Group:
     def join(self, member_id: str, *names: str, timeout_ms: int = TIMEOUT_MS, **more: Any) -> Any:
         return self.beat(member_id, 0, [], list(names) or ["T"], timeout_ms=timeout_ms, **more)
 
-    def seen(self, answer: Any) -> tuple[int, Set[int] | None]:
+    def epoch_and_partitions(self, response: Any) -> tuple[int, Set[int] | None]:
         """Return (member epoch, assigned partitions of T) of a response; None for an unchanged assignment."""
-        assert answer.error_code == 0, answer
-        if answer.assignment is None:
-            return answer.member_epoch, None
-        by_topic = {t.topic_id: set(t.partitions) for t in answer.assignment.topic_partitions}
-        return answer.member_epoch, by_topic.get(self.id_of("T"), set())
+        assert response.error_code == 0, response
+        if response.assignment is None:
+            return response.member_epoch, None
+        by_topic = {t.topic_id: set(t.partitions) for t in response.assignment.topic_partitions}
+        return response.member_epoch, by_topic.get(self.id_of("T"), set())
 
     def described(self) -> Any:
         [group] = self.client.ask(ConsumerGroupDescribeRequest(["g"]), self.version).groups

@@ -56,7 +56,7 @@ class _Line(MemoryClient):
     def leave(self) -> None:
         """Close the connection from the client's side."""
         if self.closed_ms is None and self.served_ms is not None:
-            self.connection.lost()
+            self.connection.socket_closed()
         self.close()
         self._in.run()
 

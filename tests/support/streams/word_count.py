@@ -69,7 +69,7 @@ class WordCount:
         """Let an instance close. Raises AssertionError if the instance does not close cleanly."""
         process = self._processes.pop(name)
         process.communicate(timeout=WAIT_SECONDS)
-        assert process.returncode == 0, f"{name} ended with {process.returncode}: {self._said()}"
+        assert process.returncode == 0, f"{name} ended with {process.returncode}: {self._log_text()}"
 
     def kill(self, name: str) -> None:
         """Kill an instance with SIGKILL."""
@@ -81,7 +81,7 @@ class WordCount:
         """Read the output until the counts are as expected. Raises AssertionError if a count skips or repeats a number."""
         deadline = time.monotonic() + WAIT_SECONDS
         while self.counts != expected:
-            assert time.monotonic() < deadline, f"missing: {expected - self.counts}\n{self._said()}"
+            assert time.monotonic() < deadline, f"missing: {expected - self.counts}\n{self._log_text()}"
             for message in self._output.consume(500, 0.2):
                 if not is_end(message):
                     add(message, self.counts)
@@ -117,7 +117,7 @@ class WordCount:
     def _producers(self, index: int) -> list[ProducerSeen]:
         return self._cluster.producers(OUTPUT, index)
 
-    def _said(self) -> str:
+    def _log_text(self) -> str:
         logs = sorted(self._folder.glob("*.log"))
         return "\n".join(f"--- {log.stem}\n{log.read_text()[-3000:]}" for log in logs)
 
