@@ -97,8 +97,9 @@ class Commits:
     def to_store(self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], *, checks_each: bool) -> OffsetsToStore:
         """Return the offset to store for each partition of a request. The request may name a partition more than once.
 
-        checks_each: how to choose from several offsets of a partition. False chooses the last one. True, as in Kafka's new group coordinator (default
-        from 4.0 on), chooses the last one whose metadata is not too long, or the last of all if the metadata of each is too long (GO-15, GO-21).
+        checks_each: how to choose from several offsets of a partition. False chooses the last one. True, as in Kafka's group coordinator in Java
+        (default from 4.0 on), chooses the last one whose metadata is not too long, or the last of all if the metadata of each is too long (GO-15,
+        GO-21).
         """
         return OffsetsToStore(offsets, self._rebalance.settings.offset_metadata_max_bytes, checks_each=checks_each)
 
@@ -112,12 +113,12 @@ class Commits:
     ) -> dict[PartitionKey, CommittedOffset | None]:
         """Return the committed offset of each partition for OffsetFetch, None for a partition without one. The state of the group does not matter.
 
-        partitions: None for all partitions that have a committed offset; with Kafka's new group coordinator (default from 4.0 on), they are in the
-        order of its tables (GO-36). topic_ids: maps the names of topics that the request names by id to their ids. An offset that was committed for
-        another id, because the topic was deleted and created again, is returned as None (GO-34).
+        partitions: None for all partitions that have a committed offset; with Kafka's group coordinator in Java (default from 4.0 on), they are in
+        the order of its tables (GO-36). topic_ids: maps the names of topics that the request names by id to their ids. An offset that was committed
+        for another id, because the topic was deleted and created again, is returned as None (GO-34).
         require_stable: True uses the newest state of the group, False the state up to the high watermark, in which a group that was just created may
-        be missing, and a deleted offset may still exist (GC-66). With Kafka's old group coordinator (3.9), commits that are not replicated yet are
-        ignored in both cases.
+        be missing, and a deleted offset may still exist (GC-66). With Kafka's group coordinator in Scala (3.9), commits that are not replicated yet
+        are ignored in both cases.
         """
         if require_stable:
             group = self._groups.get_any(group_id)
@@ -155,7 +156,7 @@ class Commits:
     def unstable(self, group_id: str) -> Collection[PartitionKey]:
         """Return the partitions of a group for which an OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT (GO-29).
 
-        These are the partitions with a commit in an open transaction. With Kafka's old group coordinator, partitions with a commit that is not
+        These are the partitions with a commit in an open transaction. With Kafka's group coordinator in Scala, partitions with a commit that is not
         replicated yet are included. With the new one (default from 4.0 on) they are not: `await_stable` has already waited for such commits.
         """
         group = self._groups.get_any(group_id)
@@ -179,9 +180,9 @@ class Commits:
     def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
         """Delete a group's committed offsets of the partitions `keys`.
 
-        Kafka's old group coordinator also deletes the group if it then has neither members nor offsets (GC-64). `reply` gets an error code for each
-        partition, or a single error code for the whole group (GC-60). `reply` is called at once, or, if the broker emulates Kafka's new group
-        coordinator (default from 4.0 on), when the tombstones are replicated.
+        Kafka's group coordinator in Scala also deletes the group if it then has neither members nor offsets (GC-64). `reply` gets an error code for
+        each partition, or a single error code for the whole group (GC-60). `reply` is called at once, or, if the broker emulates Kafka's group
+        coordinator in Java (default from 4.0 on), when the tombstones are replicated.
         """
         results = self._delete(group_id, keys, now_ms)
         if isinstance(results, int):
@@ -196,7 +197,7 @@ class Commits:
     def delete_groups(self, group_ids: Sequence[str], now_ms: int, reply: DeletionReply) -> None:
         """Delete groups with their offsets. Only groups without members can be deleted (GC-59).
 
-        `reply` gets an error code for each group id. `reply` is called at once, or, if the broker emulates Kafka's new group coordinator (default
+        `reply` gets an error code for each group id. `reply` is called at once, or, if the broker emulates Kafka's group coordinator in Java (default
         from 4.0 on), when the tombstones are replicated. From 4.1 on, Kafka first deletes share groups. This broker has none, but as in Kafka, the
         groups are not checked before all earlier records in their partitions of `__consumer_offsets` are replicated. Groups for which this wait fails
         are not deleted.

@@ -42,8 +42,8 @@ class _Followed:
 class CommittedGroups:
     """The state of one broker's groups up to the high watermarks of the partitions of `__consumer_offsets` that the broker has loaded.
 
-    storage: reads and writes `__consumer_offsets`. A partition is behind while it has records that are not replicated. With Kafka's old group
-    coordinator (3.9), no partition counts as behind, because requests see changes that are not replicated yet.
+    storage: reads and writes `__consumer_offsets`. A partition is behind while it has records that are not replicated. With Kafka's group
+    coordinator in Scala (3.9), no partition counts as behind, because requests see changes that are not replicated yet.
     """
 
     def __init__(self, storage: GroupStorage) -> None:
@@ -54,8 +54,8 @@ class CommittedGroups:
     def load(self, index: int) -> Iterator[Change]:
         """Yield all changes in partition `index` of `__consumer_offsets`, whose groups this broker starts to coordinate.
 
-        From now on, this object also keeps the state of these groups up to the high watermark, unless the broker emulates Kafka's old group
-        coordinator.
+        From now on, this object also keeps the state of these groups up to the high watermark, unless the broker emulates Kafka's group
+        coordinator in Scala.
         """
         if not self._storage.is_new_coordinator:
             yield from self._storage.read(index)

@@ -325,7 +325,7 @@ class GroupCoordinator:
 
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupOverview]:
         """Return the groups for ListGroups. states, types: filters that ignore case; empty for all."""
-        # The new coordinator ignores blanks around states, but not around types (GC-56).
+        # The coordinator in Java ignores blanks around states, but not around types (GC-56).
         states = [java_trim(state) if self.is_new_coordinator else state for state in states]
         return matching_groups(self.groups.visible.all(), states, types)
 
@@ -362,7 +362,7 @@ class GroupCoordinator:
 def _found_no_room(result: JoinResult | None) -> bool:
     """Return whether a JoinGroup was rejected because the group is full. result: the result of the JoinGroup; None if it is not known yet.
 
-    After such a rejection, the join phase continues if the broker emulates Kafka's new group coordinator (GC-30).
+    After such a rejection, the join phase continues if the broker emulates Kafka's group coordinator in Java (GC-30).
     """
     return result is not None and result.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 

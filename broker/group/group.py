@@ -83,7 +83,7 @@ class Group:
     state: GroupState = GroupState.EMPTY
     generation_id: int = 0
     is_new_coordinator: bool = True
-    """Whether the broker emulates Kafka's new group coordinator (default from 4.0 on)."""
+    """Whether the broker emulates Kafka's group coordinator in Java (default from 4.0 on)."""
     created_at: int = ALWAYS
     """The end offset of the group's partition of `__consumer_offsets` when the group was created, or `ALWAYS` (-1).
 

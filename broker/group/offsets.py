@@ -101,7 +101,7 @@ def expired(
 def commit_order(
     topics: Sequence[tuple[str, Sequence[int]]], results: Mapping[PartitionKey, int]
 ) -> dict[PartitionKey, int]:
-    """Return the results of an offset commit in the order of Kafka's old group coordinator: that of a hash table of Scala (GO-36).
+    """Return the results of an offset commit in the order of Kafka's group coordinator in Scala: that of a hash table (GO-36).
 
     topics: the topics of the request with their partition indexes. results: maps the processed partitions to their error codes.
     """
@@ -127,8 +127,8 @@ def errors_by_topic(
     - results: maps (topic, partition index) to the error code of each partition that was processed. All of them are partitions of the request.
     - otherwise: a function that takes a topic and returns the error code for the topic's partitions that are not in `results`.
     - unknown_topics: the topics of the request that do not exist; they are listed even without partitions.
-    - repeats: whether a processed partition that the request repeats is listed each time, as in Kafka's new group coordinator (default from 4.0 on);
-      otherwise it is listed once, and the processed partitions are in the order of `results`.
+    - repeats: whether a processed partition that the request repeats is listed each time, as in Kafka's group coordinator in Java (default from 4.0
+      on); otherwise it is listed once, and the processed partitions are in the order of `results`.
 
     The order: topics that do not exist, or that have a partition outside `results`, come before the other topics. In each topic, the partitions
     outside `results` come first. There is one exception: with `repeats`, if all topics exist and all partitions are in `results`, the order is that

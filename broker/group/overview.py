@@ -35,8 +35,8 @@ def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool)
     """Describe a classic group. If `group` is None or uses the new protocol (KIP-848), the state in the description is Dead.
 
     As in Kafka, the metadata of the members is empty unless the group is stable. keeps_assignments: whether the members of a rebalancing group keep
-    the assignments of the previous generation, as in Kafka's new group coordinator (default from 4.0 on); otherwise their assignments are empty, too
-    (GC-52).
+    the assignments of the previous generation, as in Kafka's group coordinator in Java (default from 4.0 on); otherwise their assignments are empty,
+    too (GC-52).
     """
     if not isinstance(group, Group):
         return GroupDescription(group_id, UNKNOWN_GROUP)
@@ -59,8 +59,8 @@ def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool)
 def described_any(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool) -> GroupDescription:
     """Describe a group of any protocol in the form of a classic one. If `group` is None, the state in the description is Dead.
 
-    keeps_assignments: whether the members of a rebalancing classic group keep the assignments of the previous generation, as in Kafka's new group
-    coordinator (default from 4.0 on); otherwise their assignments are empty (GC-52).
+    keeps_assignments: whether the members of a rebalancing classic group keep the assignments of the previous generation, as in Kafka's group
+    coordinator in Java (default from 4.0 on); otherwise their assignments are empty (GC-52).
     """
     if isinstance(group, ConsumerGroup):
         return described_consumer(group)

@@ -1,4 +1,4 @@
-"""A dict of partitions that also returns them in the order of the tables in which Kafka's new group coordinator stores offsets (GO-36).
+"""A dict of partitions that also returns them in the order of the tables in which Kafka's group coordinator in Java stores offsets (GO-36).
 
 This module does not depend on groups or wire messages.
 """

@@ -126,7 +126,7 @@ class Rebalance:
     def remove_pending_member(self, group: Group, member_id: str, now_ms: int, *, rebalances: bool = False) -> None:
         """Remove a member id that was given to a new member, because the member left or did not join again with this id in time.
 
-        rebalances: whether to start a rebalance if none is in progress, as Kafka's new group coordinator does after LeaveGroup (GC-48).
+        rebalances: whether to start a rebalance if none is in progress, as Kafka's group coordinator in Java does after LeaveGroup (GC-48).
         """
         self.sessions.forget_pending_member(group, member_id)
         if rebalances and group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):

@@ -66,7 +66,7 @@ class Registry:
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
     def await_writes(self, group_id: str, now_ms: int, done: Stored) -> None:
-        """Call `done` when all earlier changes of a group are replicated; at once if the broker emulates Kafka's old group coordinator (GC-66)."""
+        """Call `done` when all earlier changes of a group are replicated, but at once if Kafka's group coordinator in Scala is emulated (GC-66)."""
         self._storage.await_writes(group_id, now_ms, done)
 
     def create(self, group_id: str, now_ms: int) -> Group:
@@ -235,8 +235,8 @@ class Registry:
         Pending transactional offsets of these partitions are deleted, too. Returns an error code, 0 for success; after an error nothing is deleted.
         is_check: whether the periodic check for expired offsets calls this method.
 
-        A group that then has neither members nor offsets may be deleted, too (GC-64). With Kafka's new group coordinator (default from 4.0 on), it is
-        deleted only if `is_check` is true; with the old one, only if it had no pending transactional offsets when this method was called.
+        A group that then has neither members nor offsets may be deleted, too (GC-64). With Kafka's group coordinator in Java (default from 4.0 on),
+        it is deleted only if `is_check` is true; with the one in Scala, only if it had no pending transactional offsets when this method was called.
         """
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)

@@ -18,10 +18,10 @@ class Result(Protocol):
 class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
     """A dict with the offset to store for each partition of an offset commit. The commit may name a partition more than once.
 
-    If a request repeats a partition, Kafka's old group coordinator stores the partition's last offset. The new coordinator (default from 4.0 on)
+    If a request repeats a partition, Kafka's group coordinator in Scala stores the partition's last offset. The one in Java (default from 4.0 on)
     stores the last offset whose metadata is not too long, or the last offset if the metadata of each is too long. too_long: maps each repeated
     partition to one boolean for each of its offsets, in the order of the request: True if the metadata of the offset is too long. If the broker
-    emulates the old coordinator, `too_long` is empty.
+    emulates the coordinator in Scala, `too_long` is empty.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
         """Choose the offset to store for each partition.
 
         offsets: the partitions and offsets in the order of the request. max_metadata_bytes: `offset.metadata.max.bytes`. checks_each: whether to
-        check the metadata of each offset of a repeated partition, as Kafka's new group coordinator does.
+        check the metadata of each offset of a repeated partition, as Kafka's group coordinator in Java does.
         """
         super().__init__(offsets)
         self.too_long: dict[PartitionKey, list[bool]] = {}

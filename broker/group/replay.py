@@ -1,7 +1,7 @@
 """Replays the records of `__consumer_offsets`: the state of groups and committed offsets that they describe (GO-11).
 
-Corresponds to the `replay` methods of Kafka's coordinator in Java, and to `loadGroupsAndOffsets` of the old one. This module does not depend on
-timers, logs or clients.
+Corresponds to the `replay` methods of Kafka's group coordinator in Java, and to `loadGroupsAndOffsets` of the one in Scala. This module does not
+depend on timers, logs or clients.
 """
 
 from __future__ import annotations

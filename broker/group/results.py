@@ -139,7 +139,7 @@ class DescribedMember(NamedTuple):
     """One member in the description of a group.
 
     metadata: the member's encoded subscription for the group's protocol; empty unless the group is stable. assignment: its encoded assignment; empty
-    unless the group is stable. Exception: during a rebalance, Kafka's new group coordinator keeps the previous assignment (GC-52).
+    unless the group is stable. Exception: during a rebalance, Kafka's group coordinator in Java keeps the previous assignment (GC-52).
     """
 
     member_id: str

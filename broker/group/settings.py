@@ -33,14 +33,14 @@ class GroupSettings:
 class ConsumerGroupSettings:
     """The settings of the new protocol (KIP-848), with Kafka's defaults (GN-67).
 
-    is_on: whether the settings enable the protocol. is_new_coordinator: whether `group.coordinator.new.enable` enables Kafka's new group coordinator,
-    which serves classic groups, too. is_finalized: a function that returns whether the finalized level of the feature `group.version`
-    allows the protocol. is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2 or later. max_size: the
-    maximum number of members of a group. assignors: the names of the assignors, the default first. may_upgrade: whether a classic group with members
-    may be converted to the new protocol (`group.consumer.migration.policy`, GN-54). may_downgrade: whether a group of the new protocol with members
-    may be converted to a classic one. forgets_empty_groups: whether a rejected JoinGroup with a member id removes an empty group from memory, as in
-    Kafka (GN-63). regex_refresh_ms: how often regular expressions are matched with the topics again. session_timeout_ms, heartbeat_interval_ms:
-    functions that return the value for a group id, because each group may have its own (GN-69).
+    is_on: whether the settings enable the protocol. is_new_coordinator: whether `group.coordinator.new.enable` enables Kafka's group coordinator in
+    Java, which serves classic groups, too. is_finalized: a function that returns whether the finalized level of the feature `group.version` allows
+    the protocol. is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2 or later. max_size: the maximum
+    number of members of a group. assignors: the names of the assignors, the default first. may_upgrade: whether a classic group with members may be
+    converted to the new protocol (`group.consumer.migration.policy`, GN-54). may_downgrade: whether a group of the new protocol with members may be
+    converted to a classic one. forgets_empty_groups: whether a rejected JoinGroup with a member id removes an empty group from memory, as in Kafka
+    (GN-63). regex_refresh_ms: how often regular expressions are matched with the topics again. session_timeout_ms, heartbeat_interval_ms: functions
+    that return the value for a group id, because each group may have its own (GN-69).
     """
 
     is_on: bool = False
@@ -60,7 +60,7 @@ class ConsumerGroupSettings:
 
     @property
     def has_new_coordinator(self) -> bool:
-        """Return whether Kafka's new group coordinator serves all groups.
+        """Return whether Kafka's group coordinator in Java serves all groups.
 
         True from 4.0 on. Before 4.0, true if `group.coordinator.new.enable` is set or the new protocol (KIP-848) is enabled.
         """

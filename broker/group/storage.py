@@ -39,9 +39,9 @@ _COMMIT_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
 }
-"""Maps the error code of a failed write to the log to the error code of OffsetCommit in Kafka's old group coordinator (GO-23).
+"""Maps the error code of a failed write to the log to the error code of OffsetCommit in Kafka's group coordinator in Scala (GO-23).
 
-The new coordinator (default from 4.0 on) uses `_GROUP_ERRORS`.
+The coordinator in Java (default from 4.0 on) uses `_GROUP_ERRORS`.
 """
 _GROUP_ERRORS: dict[int, int] = {
     **LOG_ERRORS,
@@ -49,9 +49,9 @@ _GROUP_ERRORS: dict[int, int] = {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 _OLD_GROUP_ERRORS = {**_GROUP_ERRORS, ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS}
-"""Maps the error code of a failed write to the log to the error code of JoinGroup and SyncGroup in Kafka's old group coordinator (GC-39).
+"""Maps the error code of a failed write to the log to the error code of JoinGroup and SyncGroup in Kafka's group coordinator in Scala (GC-39).
 
-The new coordinator (default from 4.0 on) uses `_GROUP_ERRORS`.
+The coordinator in Java (default from 4.0 on) uses `_GROUP_ERRORS`.
 """
 
 
@@ -100,7 +100,7 @@ class OffsetsLog(Protocol):
 class GroupStorage:
     """Writes groups and offsets to the offsets topic. partition_of: returns a group's partition index; -1 if the topic does not exist.
 
-    is_new_coordinator: whether the broker emulates Kafka's new group coordinator (default from 4.0 on), which also stores classic groups before
+    is_new_coordinator: whether the broker emulates Kafka's group coordinator in Java (default from 4.0 on), which also stores classic groups before
     their first generation. log: the offsets topic on this broker; None, as in tests of the coordinator alone, lets every write succeed at once.
     """
 
@@ -132,8 +132,8 @@ class GroupStorage:
         """Store committed offsets as one batch. `stored` is called with the error code for the OffsetCommit response.
 
         take_effect: a function that adds the offsets to the newest state of the group. It is called once: when the offsets are in the log, as in
-        Kafka's new group coordinator (default from 4.0 on), or, with the old one, when they are replicated. It is not called if the records are
-        rejected. producer: the (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
+        Kafka's group coordinator in Java (default from 4.0 on), or, with the one in Scala, when they are replicated. It is not called if the records
+        are rejected. producer: the (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
         """
         entries = [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
         errors = _GROUP_ERRORS if self.is_new_coordinator else _COMMIT_ERRORS
@@ -168,8 +168,8 @@ class GroupStorage:
     ) -> int:
         """Write tombstones for the offsets that a group committed for the partitions `keys`, without waiting for replicas (GO-9).
 
-        group_too: whether to write tombstones for the group itself, too. Returns an error code. It is always 0 if the broker emulates Kafka's old
-        group coordinator, which deletes offsets and groups even if their tombstones cannot be written.
+        group_too: whether to write tombstones for the group itself, too. Returns an error code. It is always 0 if the broker emulates Kafka's group
+        coordinator in Scala, which deletes offsets and groups even if their tombstones cannot be written.
         """
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
         if group_too:
@@ -180,7 +180,7 @@ class GroupStorage:
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
         """Return the tombstones of a group's own records, without the tombstones of its offsets.
 
-        Kafka's old group coordinator (3.9) stores a classic group only from its first generation on; before that, the list is empty.
+        Kafka's group coordinator in Scala (3.9) stores a classic group only from its first generation on; before that, the list is empty.
         """
         if isinstance(group, ConsumerGroup):
             return consumer_records.group_tombstones(group)
@@ -190,7 +190,7 @@ class GroupStorage:
     def store_created(self, group: Group, replaced: ConsumerGroup | None, now_ms: int) -> int:
         """Store a classic group that its first member creates, without waiting for replicas. Returns the error code.
 
-        Does nothing unless the broker emulates Kafka's new group coordinator (default from 4.0 on). replaced: the empty group of the new protocol
+        Does nothing unless the broker emulates Kafka's group coordinator in Java (default from 4.0 on). replaced: the empty group of the new protocol
         (KIP-848) that the classic group replaces, None if there is none.
         """
         if not self.is_new_coordinator:
@@ -243,7 +243,7 @@ class GroupStorage:
         """Call `stored` when all records in the group's partition of `__consumer_offsets` are replicated, or with an error code if that fails.
 
         Requests that write no record use this method, because their responses may show changes that are not replicated yet (GC-66). If the broker
-        emulates Kafka's old group coordinator (3.9), `stored` is called at once, without an error. errors: translates the errors of the log.
+        emulates Kafka's group coordinator in Scala (3.9), `stored` is called at once, without an error. errors: translates the errors of the log.
         """
         if self._log is None or not self.is_new_coordinator:
             stored(ErrorCode.NONE, now_ms)
@@ -254,7 +254,7 @@ class GroupStorage:
     def await_tombstones(self, group_ids: Iterable[str], now_ms: int, done: DeletionReply) -> None:
         """Call `done`, with an error code for each group, when the tombstones and all other records of the groups' partitions are replicated.
 
-        If the broker emulates Kafka's old group coordinator (3.9), `done` is called at once, without an error (GC-59, GC-60).
+        If the broker emulates Kafka's group coordinator in Scala (3.9), `done` is called at once, without an error (GC-59, GC-60).
         """
         awaited_ids = set(group_ids)
         add = gathered(awaited_ids, now_ms, done)

@@ -100,8 +100,8 @@ class TransactionalCommits:
         """Write the accepted offsets of a request.
 
         Until the transaction ends, `group.writing`, which counts the commits that are not effective yet, includes the offsets. They are added to the
-        pending offsets when they are in the log, as with Kafka's new group coordinator (default from 4.0 on), or, with the old one, when they are
-        replicated. replicated: called with (error code, current time in ms); the code is 0 when the offsets are replicated.
+        pending offsets when they are in the log, as with Kafka's group coordinator in Java (default from 4.0 on), or, with the one in Scala, when
+        they are replicated. replicated: called with (error code, current time in ms); the code is 0 when the offsets are replicated.
         """
         group.writing.update(accepted.keys())
         is_pending = False

@@ -1,6 +1,6 @@
 """The groups that are visible to requests that only read, such as ListGroups and DescribeGroups (GC-66).
 
-With Kafka's new group coordinator (default from 4.0 on), these requests read the state up to the high watermark: they see no member and no epoch
+With Kafka's group coordinator in Java (default from 4.0 on), these requests read the state up to the high watermark: they see no member and no epoch
 whose records are not replicated, and still see a deleted group until its tombstones are replicated.
 """
 

@@ -44,9 +44,9 @@ def delete_groups(exchange: Exchange, request: DeleteGroupsRequest) -> Delayed:
 
 
 def _in_kafkas_order(node: Node, results: dict[str, int], refused: Collection[str]) -> dict[str, int]:
-    """Return the results in the order of hash tables in Kafka (GO-36): by partition of `__consumer_offsets`, or by group with the old coordinator.
+    """Return the results in the order of Kafka's hash tables (GO-36): by offsets partition, or by group with the coordinator in Scala.
 
-    refused: the groups that this broker does not coordinate. The old coordinator adds the errors to its table before the groups that were deleted.
+    refused: the groups that this broker does not coordinate. The coordinator in Scala adds the errors to its table before the deleted groups.
     """
     if node.groups.is_new_coordinator:
         partitions = ids_by_partition(node, results)

@@ -3,7 +3,8 @@
 v1 adds throttle time; v3 adds authorised operations; v4 adds static members; v5 is flexible; v6 adds messages, and an unknown group gets error
 GROUP_ID_NOT_FOUND (KIP-1043).
 Behaviour: before v6 an unknown group is Dead, without an error. Unless a group is stable, its members have no metadata and no assignment, except that
-Kafka's new group coordinator (default from 4.0 on) keeps the previous assignments during a rebalance (GC-52). GO-36 describes the order of groups.
+Kafka's group coordinator in Java (default from 4.0 on) keeps the previous assignments during a rebalance (GC-52). GO-36 describes the order of
+groups.
 """
 
 from __future__ import annotations

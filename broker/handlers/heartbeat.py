@@ -2,7 +2,7 @@
 
 v1 adds throttle time; v3 adds static members; v4 is flexible.
 Behaviour: the error REBALANCE_IN_PROGRESS tells a member to join again. While the broker loads the group, every heartbeat succeeds (GC-9). With
-Kafka's new group coordinator, the response waits until earlier changes of the group are replicated (GC-66).
+Kafka's group coordinator in Java, the response waits until earlier changes of the group are replicated (GC-66).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 _OF_MEMBERS = ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS
-"""The error codes of responses that wait, with Kafka's new group coordinator, until earlier changes of the group are replicated.
+"""The error codes of responses that wait, with Kafka's group coordinator in Java, until earlier changes of the group are replicated.
 
 Responses with other error codes are sent at once.
 """

@@ -54,8 +54,8 @@ def join_group(exchange: Exchange, request: JoinGroupRequest) -> Reply | Delayed
 def _refusal(node: Node, request: JoinGroupRequest) -> int:
     """Return the error code if this broker does not coordinate the group, otherwise 0.
 
-    Also returns 0 if the group id is empty or, with Kafka's new group coordinator, if the session timeout is invalid. Kafka checks these two fields
-    before it checks who coordinates the group (GC-7), and in this broker, `GroupCoordinator.join` rejects such a request.
+    Also returns 0 if the group id is empty or, with Kafka's group coordinator in Java, if the session timeout is invalid. Kafka checks these two
+    fields before it checks who coordinates the group (GC-7), and in this broker, `GroupCoordinator.join` rejects such a request.
     """
     groups = node.groups
     if not request.group_id:

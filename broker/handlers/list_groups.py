@@ -24,6 +24,6 @@ def list_groups(exchange: Exchange, request: ListGroupsRequest) -> Reply:
     error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if node.groups.ownership.is_loading else ErrorCode.NONE
     if error and node.groups.is_new_coordinator:
         return _failed(exchange, request, error)
-    # The old coordinator of Kafka 3.9 lists what is loaded together with the error (GC-57).
+    # Kafka's group coordinator in Scala lists the loaded groups together with the error (GC-57).
     groups = [ListedGroup(*group) for group in node.groups.list_groups(request.states_filter, request.types_filter)]
     return Reply(ListGroupsResponse(error_code=int(error), groups=groups))

@@ -92,8 +92,8 @@ def _checked(
     """Return the response to a request whose offsets the coordinator has stored or refused.
 
     results: maps (topic, partition) to an error code. offsets: the offsets of the request, as they were passed to the coordinator. If the broker
-    emulates Kafka's new group coordinator (default from 4.0 on), and the request names a partition more than once, each entry of this partition is
-    checked: an entry with too long metadata gets OFFSET_METADATA_TOO_LARGE (12), unless this entry already has another error.
+    emulates Kafka's group coordinator in Java (default from 4.0 on), and the request names a partition more than once, each entry of this partition
+    is checked: an entry with too long metadata gets OFFSET_METADATA_TOO_LARGE (12), unless this entry already has another error.
     """
     reply = _response(exchange, request, results)
     if offsets.too_long:

@@ -65,7 +65,7 @@ def _response(exchange: Exchange, request: OffsetDeleteRequest, results: dict[tu
 
 
 def _in_scala_order(results: dict[PartitionKey, int]) -> dict[PartitionKey, int]:
-    """Return the results in the order of Kafka's old group coordinator (GC-62): that of an immutable `Map` of Scala.
+    """Return the results in the order of Kafka's group coordinator in Scala (GC-62): that of an immutable `Map` of Scala.
 
     The partitions of topics to which members of the group subscribe are added to this `Map` before the others.
     """

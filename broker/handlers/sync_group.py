@@ -2,7 +2,7 @@
 
 v1 adds throttle time; v3 adds static members; v4 is flexible; v5 adds protocol type and name, both mandatory.
 Behaviour: the responses of all members wait for the leader's assignment. While the broker loads the group, the error is REBALANCE_IN_PROGRESS with
-Kafka's old group coordinator, and COORDINATOR_LOAD_IN_PROGRESS with the new one (default from 4.0 on, GC-9).
+Kafka's group coordinator in Scala, and COORDINATOR_LOAD_IN_PROGRESS with the one in Java (default from 4.0 on, GC-9).
 """
 
 from __future__ import annotations

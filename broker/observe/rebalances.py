@@ -79,7 +79,7 @@ class RebalanceHistory(Observer):
            have joined becomes its `to_epoch`.
         c. Other changes update the current rebalance. The rebalance is complete when the group is Stable or Empty. It ends unfinished if the group is
            Dead, unless a consumer group is Dead only because its coordinator unloads it.
-        d. If a new coordinator loads the group, the current rebalance continues if its `to_epoch` is the loaded generation or group epoch.
+        d. If the next coordinator loads the group, the current rebalance continues if its `to_epoch` is the loaded generation or group epoch.
            Otherwise the current rebalance ends unfinished.
         """
         current = self._current(change.group_id)

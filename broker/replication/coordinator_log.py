@@ -47,7 +47,7 @@ class CoordinatorLog:
     - compression: how written batches are compressed, as `offsets.topic.compression.codec` defines it.
     - acks_all: whether `append` waits for all in-sync replicas.
     - checks_isr: what `append` does with acks_all if fewer than `min.insync.replicas` replicas are in sync. True: it fails at once. False: it waits
-      until enough replicas are in sync, or times out, as in Kafka's new group coordinator (default from 4.0 on).
+      until enough replicas are in sync, or times out, as in Kafka's group coordinator in Java (default from 4.0 on).
     """
 
     def __init__(

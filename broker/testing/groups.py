@@ -93,7 +93,7 @@ class GroupMethods(Base):
         """Fence a member of a KIP-848 group, or a static member of a classic group.
 
         A member of a KIP-848 group is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH (110). If the coordinator moves before that heartbeat,
-        the member gets UNKNOWN_MEMBER_ID (25), because the new coordinator does not know of removed members.
+        the member gets UNKNOWN_MEMBER_ID (25), because the next coordinator does not know of removed members.
 
         In a classic group, the coordinator acts as though a second process had joined with the member's `group.instance.id`. There is no such
         process, so no request of the new member follows. The next request of the fenced member gets FENCED_INSTANCE_ID (82).

@@ -1,4 +1,4 @@
-"""Scenarios with a classic group whose outcome depends on the group coordinator: Kafka's old one (in Scala) or its new one (in Java).
+"""Scenarios with a classic group whose outcome depends on Kafka's group coordinator: the one in Scala or the one in Java.
 
 A pending member is a client that has got a member id with MEMBER_ID_REQUIRED and has not joined with it yet.
 """

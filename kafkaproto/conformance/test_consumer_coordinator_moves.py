@@ -46,7 +46,7 @@ def members(group: ConsumerGroup) -> dict[str, tuple[str | None, int, list[int],
 def test_new_coordinator_assigns_partitions_only_after_the_old_owner_revoked_them(subject: Subject) -> None:
     """The coordinator moves while member A still owns partitions that A must revoke, so that member B can get them.
 
-    The new coordinator assigns these partitions to B only after A has revoked them.
+    The next coordinator assigns these partitions to B only after A has revoked them.
     """
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()
@@ -77,7 +77,7 @@ def test_new_coordinator_assigns_partitions_only_after_the_old_owner_revoked_the
 def test_new_coordinator_keeps_the_partitions_of_a_temporarily_absent_static_member(subject: Subject) -> None:
     """Static member B leaves with epoch -2 before the coordinator moves.
 
-    At the new coordinator, member C joins with B's instance id. C gets B's partitions, and the group epoch does not change.
+    At the next coordinator, member C joins with B's instance id. C gets B's partitions, and the group epoch does not change.
     """
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()
@@ -107,7 +107,7 @@ def test_new_coordinator_keeps_the_partitions_of_a_temporarily_absent_static_mem
 def test_new_coordinator_uses_a_members_session_timeout_from_its_next_heartbeat_on(subject: Subject) -> None:
     """A classic member with a session timeout of 6 s sends nothing for 9 s after the coordinator has moved, and stays in the group.
 
-    The new coordinator first applies the session timeout of the group, which is longer. From the member's next heartbeat on, its own timeout of 6 s
+    The next coordinator first applies the session timeout of the group, which is longer. From the member's next heartbeat on, its own timeout of 6 s
     applies again: the member is removed when it sends nothing for 7 s.
     """
     group = ConsumerGroup(subject, 0)
@@ -134,7 +134,7 @@ def test_new_coordinator_uses_a_members_session_timeout_from_its_next_heartbeat_
 def test_new_coordinator_removes_a_classic_member_that_does_not_revoke_in_time(subject: Subject) -> None:
     """The coordinator moves while a classic member has to revoke partitions.
 
-    The new coordinator removes the member after the member's rebalance timeout.
+    The next coordinator removes the member after the member's rebalance timeout.
     """
     group = ConsumerGroup(subject, 0)
     before = group.coordinator()

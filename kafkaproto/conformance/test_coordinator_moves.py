@@ -29,7 +29,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 @pytest.mark.rule("GC-7", "GO-11", "GO-12", "SN-20")
 def test_members_get_error_not_coordinator_and_continue_at_the_new_coordinator(subject: Subject) -> None:
-    """Parked joins get NOT_COORDINATOR from the old coordinator. Members then continue at the new coordinator (scenario SN-20)."""
+    """Parked joins get NOT_COORDINATOR from the previous coordinator. Members then continue at the next coordinator (scenario SN-20)."""
     topic = new_topic(subject).name
     joining, stable = Group(subject, 0), Group(subject, 0)
     before = joining.coordinator()
@@ -91,7 +91,7 @@ def test_offset_fetch_does_not_return_a_commit_that_is_not_replicated_yet(subjec
 
 @pytest.mark.rule("GC-59", "GC-60")
 def test_kip_848_coordinator_replicates_offset_and_group_deletions_before_it_replies(subject: Subject) -> None:
-    """OffsetDelete and DeleteGroups are parked until their tombstones are replicated. Kafka's old group coordinator (in Scala) responds at once."""
+    """OffsetDelete and DeleteGroups are parked until their tombstones are replicated. Kafka's group coordinator in Scala responds at once."""
     topic = new_topic(subject, partitions=2).name
     group = Group(subject, 0)
     with two_replicas(group) as follower:

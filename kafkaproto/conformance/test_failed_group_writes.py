@@ -32,9 +32,8 @@ COMMIT_TIMEOUT_MS = 5_000
 def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(subject: Subject) -> None:
     """While a replica is stopped, the SyncGroup requests of both members of a group and an offset commit for another group get an error.
 
-    Commits succeed again when the replica is back. After the failed SyncGroup requests, the group rebalances. The old coordinator (in Scala) rejects
-    the records at once. The new one (in Java) appends the records, and the requests time out, but the offset commit takes effect when the replica is
-    back.
+    Commits succeed again when the replica is back. After the failed SyncGroup requests, the group rebalances. The coordinator in Scala rejects
+    the records at once. The one in Java appends the records, and the requests time out, but the offset commit takes effect when the replica is back.
     """
     topic = new_topic(subject).name
     syncing, alone = Group(subject, 0), Group(subject, 0)
@@ -88,7 +87,7 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
 
 @pytest.mark.rule("GO-23")
 def test_offset_commit_that_exceeds_max_message_bytes_of_its_topic_is_rejected(subject: Subject) -> None:
-    """The commit gets INVALID_COMMIT_OFFSET_SIZE (28) from Kafka's old coordinator (in Scala), UNKNOWN_SERVER_ERROR from the new one (in Java)."""
+    """The commit gets INVALID_COMMIT_OFFSET_SIZE (28) from Kafka's group coordinator in Scala, UNKNOWN_SERVER_ERROR from the one in Java."""
     topic = new_topic(subject).name
     group = Group(subject)
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
@@ -117,7 +116,7 @@ def test_offset_commit_that_is_not_replicated_in_time_gets_an_error(subject: Sub
 
 @pytest.mark.rule("GC-39")
 def test_sync_group_whose_assignment_is_not_replicated_in_time_gets_an_error(subject: Subject) -> None:
-    """SyncGroup gets REBALANCE_IN_PROGRESS from Kafka's old coordinator (in Scala), COORDINATOR_NOT_AVAILABLE from the new one (in Java).
+    """SyncGroup gets REBALANCE_IN_PROGRESS from Kafka's group coordinator in Scala, COORDINATOR_NOT_AVAILABLE from the one in Java.
 
     In both cases, the group then rebalances.
     """

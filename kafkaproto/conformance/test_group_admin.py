@@ -97,7 +97,7 @@ def test_list_groups_filters_groups_by_state_and_type(subject: Subject) -> None:
     for states, types in ((["Empty"], []), ([], ["foo"]), (["foo"], []), ([], ["consumer"]), ([""], [])):
         assert listed(states, types) == []
     assert group.ask(ListGroupsRequest([], ["foo"]), 5).groups == []
-    assert len(listed([" Stable "], [])) == has_new_coordinator(subject)  # only the new coordinator trims states
+    assert len(listed([" Stable "], [])) == has_new_coordinator(subject)  # only the coordinator in Java trims states
     assert listed([], [" classic "]) == []
     [entry] = [g for g in group.ask(ListGroupsRequest(), 2).groups if g.group_id == group.id]
     assert (entry.group_id, entry.protocol_type) == (group.id, "consumer")
@@ -193,7 +193,7 @@ def test_group_without_members_is_deleted_when_its_last_offset_is_deleted(subjec
     [result] = group.ask(DeleteGroupsRequest([group.id]), 2).results
     assert result.error_code == (
         0 if has_new_coordinator(subject) else 69
-    )  # the new coordinator waits for the next check
+    )  # the coordinator in Java waits for the next check
 
 
 def _delete_offset(group: Group, topic: str) -> None:
@@ -213,7 +213,7 @@ def test_deleting_the_last_offset_deletes_a_group_with_a_pending_member_before_4
 ) -> None:
     """The only client of a group has got a member id, but has not joined with it yet. Deleting the group's last offset deletes the group.
 
-    Kafka's old group coordinator (in Scala) does this at once, so the client's second JoinGroup is rejected. delete: a function that deletes the
+    Kafka's group coordinator in Scala does this at once, so the client's second JoinGroup is rejected. delete: a function that deletes the
     offset of a topic, either with OffsetDelete or by deleting the topic.
     """
     topic, group = new_topic(subject).name, Group(subject)

@@ -110,8 +110,8 @@ def test_member_id_rejected_by_a_full_group_is_unknown_even_after_a_member_has_l
 def test_scala_coordinator_ends_the_join_phase_when_the_pending_member_is_rejected(subject: Subject) -> None:
     """A join phase waits only for a pending member: a client that has got a member id, but has not joined with it yet.
 
-    The client then joins, and is rejected because the group is full. This ends the join phase in Kafka's old coordinator (in Scala). In the new
-    coordinator (in Java), the join phase lasts until the end of the rebalance timeout.
+    The client then joins, and is rejected because the group is full. This ends the join phase with Kafka's group coordinator in Scala. With the
+    one in Java, the join phase lasts until the end of the rebalance timeout.
     """
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=REBALANCE_MS) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Tests of when ListGroups and similar requests show a change of a group, with Kafka's new group coordinator (in Java) (GC-66).
+"""Tests of when ListGroups and similar requests show a change of a group, with Kafka's group coordinator in Java (GC-66).
 
 A response shows a change only when the record of the change is replicated, that is, below the high watermark. If the change writes no record, a
 response shows the change when the next record in the group's partition of the offsets topic is replicated.

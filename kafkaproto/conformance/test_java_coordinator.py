@@ -1,4 +1,4 @@
-"""Tests of Kafka's new group coordinator (in Java): how its classic groups and offsets differ from those of the old one (in Scala).
+"""Tests of Kafka's group coordinator in Java: how its classic groups and offsets differ from those of the one in Scala.
 
 Kafka 4 always uses it; Kafka 3.9 uses it if the new protocol (KIP-848) is enabled.
 """
@@ -64,7 +64,7 @@ def commit_in_transaction(group: Group, producer: Producer, *parts: Parts) -> li
 
 @pytest.fixture
 def java(subject: Subject) -> Subject:
-    """Return the cluster under test. Skips the test if its group coordinator is not Kafka's new one (in Java)."""
+    """Return the cluster under test. Skips the test if its group coordinator is not Kafka's coordinator in Java."""
     ConsumerGroup(subject)
     return subject
 

@@ -1,4 +1,4 @@
-"""Tests of requests while a change of a group is not replicated, with Kafka's new group coordinator (in Java) (GC-66).
+"""Tests of requests while a change of a group is not replicated, with Kafka's group coordinator in Java (GC-66).
 
 Requests that only read, such as DescribeGroups, see the state up to the high watermark. Other requests, such as Heartbeat, wait until the records
 of earlier requests are replicated, even if they happen to write no record themselves. They also wait for records of other groups in the same

@@ -179,7 +179,7 @@ class Member(Process):
         )
 
     def _rejecting_log(self) -> tuple[ReplicaLog | None, int]:
-        """Return the log to which the old coordinator may append no commit now, because too few replicas are in sync, and its end (GO-23)."""
+        """Return the log to which the coordinator in Scala may append no commit now, because too few replicas are in sync, and its end (GO-23)."""
         leader = self.world.leader(OFFSETS_TOPIC, 0) if self.world.has_old_coordinator else None
         if leader is None or len(leader.isr) >= leader.effective_min_isr:
             return None, 0
@@ -210,7 +210,7 @@ class Member(Process):
                 if not is_timeout and not self.looks_elsewhere(group.error_code):
                     self.fenced(group.error_code)
                 return
-            # The old coordinator returns what it has loaded, although not every in-sync replica may have it yet.
+            # The coordinator in Scala returns what it has loaded, although not every in-sync replica may have it yet.
             has_all = since is not None and since == self.group.replicated_since
             is_replicated = has_all or not self.world.has_old_coordinator
             for topic in group.topics:

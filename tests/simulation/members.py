@@ -17,7 +17,7 @@ KINDS: dict[str, list[type[Member]]] = {
 GROUPS = {"classic-group": "classic", "consumer-group": "consumer", "both-group": "both"}
 """The groups of a world by name, with their protocols."""
 GROUPS_OF_THE_OLD_COORDINATOR = dict.fromkeys(("classic-a", "classic-b", "classic-c"), "classic")
-"""The groups of a world with Kafka's old group coordinator."""
+"""The groups of a world with Kafka's group coordinator in Scala."""
 TOPICS = "clean", "compact", "short", "unclean"
 """Topics that no fault deletes, because the offsets of a deleted topic are deleted."""
 MOST_MEMBERS = 4

@@ -37,7 +37,7 @@ WITH_A_DISK = 0.3
 WITH_QUOTAS = 0.7
 """The share of worlds in which clients set quotas; in the others no client is ever throttled."""
 WITH_THE_OLD_COORDINATOR = 0.5
-"""The share of worlds of release 3.9 with Kafka's old group coordinator, its default, which has no groups of the new protocol (KIP-848)."""
+"""The share of worlds of release 3.9 with Kafka's group coordinator in Scala, its default, which has no groups of the new protocol (KIP-848)."""
 
 
 class Complaints(logging.Handler):
@@ -89,7 +89,7 @@ class World:
         self.release = chance.choice(["3.9", "3.9", "4.1", "4.2"])
         is_old = Random(f"old coordinator {seed}").random() < WITH_THE_OLD_COORDINATOR  # leaves `chance` as it is
         self.has_old_coordinator = self.release == "3.9" and is_old
-        """Whether Kafka's old group coordinator serves the groups."""
+        """Whether Kafka's group coordinator in Scala serves the groups."""
         config["group.coordinator.rebalance.protocols"] = "classic" if self.has_old_coordinator else "classic,consumer"
         if self.release == "3.9":  # later releases have no segments below 1 MiB
             config |= dict.fromkeys(("offsets.topic.segment.bytes", "transaction.state.log.segment.bytes"), "2000")

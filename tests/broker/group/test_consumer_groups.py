@@ -325,7 +325,7 @@ def test_consumer_group_is_described_identically_before_and_after_a_coordinator_
 
 
 def test_new_coordinator_answers_heartbeats_only_after_loaded_records_are_replicated() -> None:
-    """The old coordinator stopped before all followers had the change, so the next coordinator may lose it, too."""
+    """The previous coordinator stopped before all followers had the change, so the next coordinator may lose it, too."""
     group = Group("4.2", brokers=3)
     group.join("A")
     leader = group.cluster.state.coordinator_of("g")

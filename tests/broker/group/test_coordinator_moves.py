@@ -244,7 +244,7 @@ def test_group_member_and_committed_offset_survive_a_restart_of_the_coordinator(
 
 
 def test_new_coordinator_does_not_know_a_classic_member_that_joined_but_did_not_sync(three: VirtualCluster) -> None:
-    """The generation is stored when the leader has assigned (GC-38): before, a new coordinator knows nothing of it."""
+    """The generation is stored when the leader has assigned (GC-38): before, the next coordinator knows nothing of it."""
     index, before = place(three)
     joined = join(three.connect(before))
     after = (before + 1) % 3

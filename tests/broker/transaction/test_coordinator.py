@@ -170,7 +170,7 @@ def test_new_coordinator_aborts_a_timed_out_transaction_at_the_next_timeout_chec
     topic = bench.topic()
     producer = bench.begin(topic, timeout_ms=500)
     bench.pass_ms(start_ms + 9_000 - bench.now_ms())
-    bench.move(producer)  # waits until the new coordinator has loaded it, 6 s later
+    bench.move(producer)  # waits until the next coordinator has loaded it, 6 s later
     assert bench.now_ms() >= start_ms + 14_000
     bench.pass_ms(start_ms + 19_900 - bench.now_ms())
     assert producer.describe().transaction_state == "Ongoing"

@@ -245,7 +245,7 @@ def test_members_with_different_client_libraries_share_a_group_and_lose_no_recor
 def test_three_members_with_the_same_client_library_share_a_group(
     release: str, library: str, protocol: str, assignor: str
 ) -> None:
-    """Release 3.9 has the old coordinator, and turns on the new one for the new protocol.
+    """Release 3.9 has the group coordinator in Scala, and uses the one in Java if the new protocol is enabled.
 
     There, only Java can use it: franz-go 1.22.2 and librdkafka 2.16.0 need version 1 of ConsumerGroupHeartbeat, which came with Kafka 4.0.
     Java and kafka-python take the longest, and use each classic assignor with one of the releases.

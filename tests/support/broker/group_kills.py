@@ -59,7 +59,7 @@ class Coordinator(NamedTuple):
 
     @property
     def is_old(self) -> bool:
-        """Return whether this is Kafka's old group coordinator, in Scala, which has only classic groups."""
+        """Return whether this is Kafka's group coordinator in Scala, which has only classic groups."""
         return "consumer" not in self.protocols
 
 

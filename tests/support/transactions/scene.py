@@ -19,7 +19,7 @@ BOTH = (0, 1)
 STUCK = ("kafka-python", "transaction coordinator")
 """kafka-python 3.0.12 drops a request to the transaction coordinator if it cannot connect to the coordinator's broker.
 
-It then looks up the new coordinator and sends nothing to it (`Sender._maybe_send_pending_request`).
+It then looks up the next coordinator and sends nothing to it (`Sender._maybe_send_pending_request`).
 """
 LOST_COORDINATOR = "franz-go", "unknown broker: unknown broker"
 """franz-go 1.22.2 rarely fails its producer for good if a metadata update removes the coordinator's broker while it prepares AddPartitionsToTxn.
