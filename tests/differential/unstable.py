@@ -7,7 +7,7 @@ UNSTABLE: dict[tuple[str, str, int], str] = {
         "log",
         "4.2",
         77,
-    ): "Two batches get the time of their append, and ListOffsets returns the offset of the largest timestamp. "
+    ): "two batches get the time of their append, and ListOffsets returns the offset of the largest timestamp. "
     "A cluster that appends both batches in the same millisecond returns the offset of the first, otherwise that of the second."
 }
 """Maps (subject, release, seed) to the reason. A difference that is not listed here fails the tests and the long run, because it may be an error
