@@ -156,7 +156,8 @@ def main() -> int:
             ("fetch anywhere in a log", "MB in the log", by_log_length(broker.address, megabytes)),
         ]
     rows = [
-        (f"{title}: {unit}", ", ".join(f"{x}: {y:.2g}" for x, y in multiples(points).items()))
+        # two digits without an exponent: 840, not 8.4e+02
+        (f"{title}: {unit}", ", ".join(f"{x}: {float(f'{y:.2g}'):g}" for x, y in multiples(points).items()))
         for title, unit, points in panels
     ]
     if options.quick:
