@@ -48,7 +48,7 @@ def is_waiting(scope: str) -> bool:
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Gives all tests of a group, see `scope_of`, to one worker.
+    """A scheduler that gives all tests of one group (`scope_of`) to one worker.
 
     Workers after the first `BUSY_WORKERS` run groups whose tests mostly wait. When no such group is left, one of these workers runs other groups,
     because two workers alone often wait for the programs that their tests start; the rest of them end.
