@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup
@@ -55,7 +56,8 @@ class TransactionalCommits:
     ) -> None:
         """Store offsets as a part of the producer's transaction.
 
-        `reply` is called with an error code for each partition when the offsets are replicated.
+        `reply` is called with an error code for each partition when the offsets are replicated. Raises KafkaError UNKNOWN_SERVER_ERROR (-1) for
+        epoch -1 with the coordinator in Scala: there, an exception fails the whole request (TX-43).
         """
         group = self._groups.get_any(request.group_id)
         if group is None and request.generation_id >= 0 and self._storage.is_new_coordinator:
@@ -79,8 +81,7 @@ class TransactionalCommits:
             )
             return
         if request.producer_epoch == NO_EPOCH and not self._storage.is_new_coordinator:
-            reply(dict.fromkeys(offsets, int(ErrorCode.UNKNOWN_SERVER_ERROR)), now_ms)
-            return
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         self._store(
             group,
             request,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, commit_order, errors_by_topic
 from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
@@ -70,7 +71,11 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
             refusal = error_for(exchange.api_key, exchange.api_version, error)
             reply(dict.fromkeys(offsets, refusal), at_ms)
         else:
-            _commit(exchange, request, offsets, at_ms, reply)
+            try:
+                _commit(exchange, request, offsets, at_ms, reply)
+            except KafkaError as failure:
+                error_code = failure.error_code
+                delayed.complete(lambda: _failed_as_a_whole(request, error_code), at_ms)
 
     key = OFFSETS_TOPIC, node.groups.ownership.partition_of(request.group_id)
     node.groups.commits.transactional.prepare(request.group_id, exchange.now_ms)
@@ -105,6 +110,18 @@ def _commit(
         now_ms,
         reply,
     )
+
+
+def _failed_as_a_whole(request: TxnOffsetCommitRequest, error_code: int) -> Reply:
+    """Return the response with one error for every partition of the request, in the order of the request, also for unknown topics (TX-43)."""
+    topics = [
+        TxnOffsetCommitResponseTopic(
+            topic.name,
+            partitions=[TxnOffsetCommitResponsePartition(p.partition_index, error_code) for p in topic.partitions],
+        )
+        for topic in request.topics
+    ]
+    return Reply(TxnOffsetCommitResponse(topics=topics))
 
 
 def _checked(

@@ -10,7 +10,7 @@ from kafkaproto.broker.testing.group_views import GroupSeen, MemberSeen
 from kafkaproto.broker.testing.options import DEFAULT
 from kafkaproto.broker.testing.records import StoredRecord
 from kafkaproto.broker.testing.threaded import TestCluster, cluster
-from kafkaproto.broker.testing.transactions import ProducerSeen, TransactionSeen
+from kafkaproto.broker.testing.transaction_views import ProducerSeen, TransactionSeen
 
 __all__ = [
     "DEFAULT",

@@ -25,7 +25,7 @@ from kafkaproto.broker.testing.options import (
 )
 from kafkaproto.broker.testing.records import StoredRecord
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
-from kafkaproto.broker.testing.transactions import TransactionSeen
+from kafkaproto.broker.testing.transaction_views import TransactionSeen
 from kafkaproto.broker.testing.waiting import Watch, end_waits, timed_out
 
 __tracebackhide__ = is_hidden

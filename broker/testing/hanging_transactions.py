@@ -18,31 +18,43 @@ if TYPE_CHECKING:
 def hanging_transactions(cluster: Cluster) -> Iterator[str]:
     """Yield a line of text for each hanging transaction of a partition that has a leader.
 
-    Yields nothing while a partition of `__transaction_state` has no leader, or a coordinator still loads it: then its transactions are unknown.
+    While no broker has loaded some partition of `__transaction_state`, the line says instead that it is unknown whether the transaction hangs.
     """
     nodes = [node for node in cluster.nodes if node.running]
-    topics = cluster.controller.image.topics
-    known = set()
-    if TRANSACTION_TOPIC in topics:
-        stores = [node.transactions.coordinator.store for node in nodes]
-        if any(store.is_loading for store in stores) or any(
-            p.leader == NO_LEADER for p in topics[TRANSACTION_TOPIC].partitions
-        ):
-            return
-        known = {
-            (transaction.data.producer_id, key)
-            for store in stores
-            for transaction in store
-            for key in transaction.data.partitions
-        }
+    known = {
+        (transaction.data.producer_id, key)
+        for node in nodes
+        for transaction in node.transactions.coordinator.store
+        for key in transaction.data.partitions
+    }
+    is_complete = _is_loaded(cluster)
     for node in nodes:
         for (topic, index), partition in node.replicas.partitions.items():
             if not partition.is_leader:
                 continue
             for producer_id, producer in partition.log.producers.producers.items():
-                if producer.first_open_offset != NONE and (producer_id, (topic, index)) not in known:
+                if producer.first_open_offset == NONE or (producer_id, (topic, index)) in known:
+                    continue
+                facts = f"transaction of producer {producer_id} epoch {producer.epoch}, which began at offset {producer.first_open_offset}"
+                if is_complete:
                     yield (
-                        f"{topic}-{index} has a hanging transaction of producer {producer_id} epoch {producer.epoch}, which began at offset "
-                        f"{producer.first_open_offset}: no coordinator has it, so no timeout ends it, and read_committed consumers "
+                        f"{topic}-{index} has a hanging {facts}: no coordinator has it, so no timeout ends it, and read_committed consumers "
                         "read nothing from this offset on; end it with kafka-transactions.sh abort (KIP-664)"
                     )
+                else:
+                    yield (
+                        f"{topic}-{index} has an open {facts}; its coordinator is unknown, because a partition of {TRANSACTION_TOPIC} "
+                        "has no running leader or is still being loaded"
+                    )
+
+
+def _is_loaded(cluster: Cluster) -> bool:
+    """Return whether running brokers have loaded all transactional ids."""
+    topic = cluster.controller.image.topics.get(TRANSACTION_TOPIC)
+    if topic is None:
+        return True
+    leaders = {partition.leader for partition in topic.partitions}
+    return NO_LEADER not in leaders and all(
+        cluster.nodes[leader].running and not cluster.nodes[leader].transactions.coordinator.store.is_loading
+        for leader in leaders
+    )

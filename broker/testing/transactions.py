@@ -3,68 +3,45 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
 from kafkaproto.broker.observe.past_transaction import PastTransaction
-from kafkaproto.broker.testing.arguments import check_choice, check_int, check_text, unknown
+from kafkaproto.broker.testing.arguments import check_choice, check_int, check_text
 from kafkaproto.broker.testing.base import Base
 from kafkaproto.broker.testing.group_views import PartitionKey
 from kafkaproto.broker.testing.groups import Wait
 from kafkaproto.broker.testing.producing import Value, as_bytes
 from kafkaproto.broker.testing.records import leader_of
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+from kafkaproto.broker.testing.transaction_views import (
+    ProducerSeen,
+    TransactionSeen,
+    all_transactions,
+    find_open_transaction,
+    find_transaction,
+    loading_broker,
+    missing_coordinator,
+    transaction_seen,
+)
 from kafkaproto.broker.transaction.changes import Cause
+from kafkaproto.broker.transaction.fencing import shut_out
 from kafkaproto.broker.transaction.operations import EndRequest, ProducerResult
 from kafkaproto.broker.transaction.transaction import ENDING, Transaction, TransactionState
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
+    pass
 
 __tracebackhide__ = is_hidden
 
 logger = logging.getLogger("kafkaproto.testing")
 
 _STATES = tuple(state.label for state in TransactionState if state <= TransactionState.COMPLETE_ABORT)
-
-
-class TransactionSeen(NamedTuple):
-    """The state of a transactional id, as its transaction coordinator stores it."""
-
-    transactional_id: str
-    """The `transactional.id` of the producer."""
-    state: str
-    """Kafka's name of the state, such as "Ongoing" or "CompleteCommit"."""
-    producer_id: int
-    """The id that the coordinator gave to the producer."""
-    epoch: int
-    """The current epoch of the producer. A producer with an older epoch is fenced."""
-    partitions: tuple[PartitionKey, ...]
-    """The partitions of the open transaction, including those of `__consumer_offsets`; empty when the transaction is complete."""
-    timeout_ms: int
-    """The `transaction.timeout.ms` of the producer."""
-    started_ms: int
-    """When the last transaction started, in ms of the cluster's clock; -1 if none has started. From 4.0 on, InitProducerId sets it to -1, too."""
-    coordinator: int
-    """The id of the broker that coordinates the transactional id."""
-
-
-class ProducerSeen(NamedTuple):
-    """What the log of one partition stores about an idempotent or transactional producer."""
-
-    producer_id: int
-    """The id that a broker gave to the producer."""
-    epoch: int
-    """The epoch of the producer's last batch or marker in the partition."""
-    last_sequence: int
-    """The sequence number of the producer's last record in this epoch; -1 for none."""
-    first_open_offset: int
-    """The offset at which the producer's open transaction begins in the partition; -1 if no transaction is open."""
 
 
 class TransactionMethods(Base):
@@ -74,7 +51,7 @@ class TransactionMethods(Base):
         """Return the transactions by transactional id. state: return only transactions in this state, such as "Ongoing"; None for all."""
         if state is not None:
             check_choice("state", state, _STATES, "Ongoing")
-        transactions = self._run(lambda: _all(self.state))
+        transactions = self._run(lambda: all_transactions(self.state))
         return {name: view for name, view in transactions.items() if state in (None, view.state)}
 
     def transaction(self, transactional_id: str) -> TransactionSeen:
@@ -84,7 +61,7 @@ class TransactionMethods(Base):
         coordinator is loading it.
         """
         with without_frames_of_the_broker(ValueError):
-            return self._run(lambda: _transaction_seen(*_find(self.state, transactional_id)))
+            return self._run(lambda: transaction_seen(*find_transaction(self.state, transactional_id)))
 
     def past_transactions(self, transactional_id: str) -> list[PastTransaction]:
         """Return the last 100 transactions of a transactional id, oldest first, each with its partitions, how it ended, and why.
@@ -96,7 +73,7 @@ class TransactionMethods(Base):
 
         def find() -> list[PastTransaction]:
             if transactional_id not in self.state.transaction_history:
-                _find(self.state, transactional_id)
+                find_transaction(self.state, transactional_id)
             return self.state.transaction_history.of_id(transactional_id)
 
         with without_frames_of_the_broker(ValueError):
@@ -142,7 +119,7 @@ class TransactionMethods(Base):
         """
 
         def act() -> None:
-            transaction, coordinator, _ = _find_open(self.state, transactional_id)
+            transaction, coordinator, _ = find_open_transaction(self.state, transactional_id)
             data = transaction.data
             # The client's version, not the server's: an EndTxn before v5 leaves the epoch as it is, because its response cannot contain a new one.
             version = data.client_version
@@ -154,7 +131,7 @@ class TransactionMethods(Base):
             self._run(act)
 
     def expire_transaction(self, transactional_id: str) -> None:
-        """Abort the open transaction of a producer, as though its timeout had passed. The producer is fenced.
+        """Abort the open transaction of a producer, as though its timeout had passed (TX-59).
 
         Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
         (51) while the transaction's last change is not replicated, COORDINATOR_LOAD_IN_PROGRESS (14) while its coordinator is loading the id, and
@@ -162,7 +139,7 @@ class TransactionMethods(Base):
         """
 
         def act() -> None:
-            transaction, coordinator, _ = _find_open(self.state, transactional_id)
+            transaction, coordinator, _ = find_open_transaction(self.state, transactional_id)
             with _Result(transaction, "expire_transaction") as result:
                 coordinator.fence(transaction, self.state.actions.now_ms, Cause.TIMED_OUT, result)
 
@@ -170,7 +147,7 @@ class TransactionMethods(Base):
             self._run(act)
 
     def fence_producer(self, transactional_id: str) -> None:
-        """Raise the epoch of a transactional id, as a second process with this id does. An open transaction is aborted.
+        """Raise the epoch of a transactional id, as a second process with this id does. An open transaction is aborted, and its producer is fenced.
 
         Raises ValueError, which names the existing ids, if there is no such id. Raises KafkaError CONCURRENT_TRANSACTIONS (51) while the last
         transaction of the id is being completed or its last change is not replicated, COORDINATOR_LOAD_IN_PROGRESS (14) while its coordinator is
@@ -178,11 +155,11 @@ class TransactionMethods(Base):
         """
 
         def act() -> None:
-            transaction, coordinator, _ = _find(self.state, transactional_id)
+            transaction, coordinator, _ = find_transaction(self.state, transactional_id)
             now_ms = self.state.actions.now_ms
             with _Result(transaction, "fence_producer") as result:
                 if transaction.data.state is TransactionState.ONGOING:
-                    coordinator.fence(transaction, now_ms, Cause.FENCED, result)
+                    shut_out(coordinator, transaction, now_ms, result)
                 else:
                     coordinator.init_producer_id(transactional_id, transaction.data.timeout_ms, None, now_ms, result)
 
@@ -212,13 +189,15 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
     check_choice("state", state, _STATES, "CompleteCommit")
 
     def reached(cluster: Cluster) -> TransactionSeen | None:
-        view = _all(cluster).get(transactional_id)
+        view = all_transactions(cluster).get(transactional_id)
         return view if view is not None and view.state == state else None
 
     def describe(cluster: Cluster) -> str:
-        if _loading_broker(cluster, transactional_id) is not None:
+        if loading_broker(cluster, transactional_id) is not None:
             return f"the coordinator of the transactional id {transactional_id} is still loading it"
-        view = _all(cluster).get(transactional_id)
+        if (reason := missing_coordinator(cluster, transactional_id)) is not None:
+            return f"the transactional id {transactional_id} has no coordinator, because {reason}"
+        view = all_transactions(cluster).get(transactional_id)
         now = "does not exist" if view is None else f"is {view.state}"
         return f"the transactional id {transactional_id} {now}, and did not become {state}"
 
@@ -320,70 +299,3 @@ class _Result:
                 f"{self._method}({self._id!r}) failed, because the transaction coordinator returned {error_name}; start the brokers that "
                 f"replicate {TRANSACTION_TOPIC}, or try again",
             )
-
-
-def _coordinators(cluster: Cluster) -> list[tuple[int, TransactionCoordinator]]:
-    if TRANSACTION_TOPIC not in cluster.controller.image.topics:
-        return []
-    return [(node.broker_id, node.transactions.coordinator) for node in cluster.nodes if node.running]
-
-
-def _all(cluster: Cluster) -> dict[str, TransactionSeen]:
-    return {
-        transaction.transactional_id: _transaction_seen(transaction, coordinator, broker_id)
-        for broker_id, coordinator in _coordinators(cluster)
-        for transaction in coordinator.store
-    }
-
-
-def _loading_broker(cluster: Cluster, transactional_id: str) -> int | None:
-    """Return the broker that loads the partition of the transaction topic to which a transactional id belongs, None if no broker does."""
-    for broker_id, coordinator in _coordinators(cluster):
-        try:
-            coordinator.store.get(transactional_id)
-        except KafkaError as error:
-            if error.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                return broker_id
-    return None
-
-
-def _find(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
-    """Return (the state of a transactional id, its coordinator, the coordinator's broker id).
-
-    Raises ValueError for an unknown id, KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) if a broker still loads the id.
-    """
-    check_text("transactional_id", transactional_id, "orders-tx")
-    for broker_id, coordinator in _coordinators(cluster):
-        for transaction in coordinator.store:
-            if transaction.transactional_id == transactional_id:
-                return transaction, coordinator, broker_id
-    loading_broker_id = _loading_broker(cluster, transactional_id)
-    if loading_broker_id is not None:
-        raise KafkaError(
-            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-            f"broker {loading_broker_id} is still loading the transactional id {transactional_id!r} from {TRANSACTION_TOPIC}, if it exists; call "
-            f"wait_for_transaction({transactional_id!r}, ...) first",
-        )
-    raise unknown("transactional_id", transactional_id, "an existing transactional id", sorted(_all(cluster)))
-
-
-def _find_open(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
-    transaction, coordinator, broker_id = _find(cluster, transactional_id)
-    if transaction.data.state is not TransactionState.ONGOING:
-        ongoing = sorted(name for name, view in _all(cluster).items() if view.state == TransactionState.ONGOING.label)
-        raise unknown("transactional_id", transactional_id, "a transactional id with an open transaction", ongoing)
-    return transaction, coordinator, broker_id
-
-
-def _transaction_seen(transaction: Transaction, coordinator: TransactionCoordinator, broker_id: int) -> TransactionSeen:
-    data = transaction.data
-    return TransactionSeen(
-        transaction.transactional_id,
-        data.state.label,
-        data.producer_id,
-        data.epoch,
-        tuple(data.partitions),
-        data.timeout_ms,
-        data.start_ms,
-        broker_id,
-    )

@@ -284,7 +284,7 @@ class TransactionCoordinator:
     def fence(
         self, transaction: Transaction, now_ms: int, cause: Cause, reply: ProducerReply = lambda result, at_ms: None
     ) -> None:
-        """Abort an open transaction that has no pending state, and shut out its producer (`Transaction.prepare_fence`).
+        """Abort an open transaction that has no pending state, and raise the epoch of its producer (`Transaction.prepare_fence`).
 
         cause: the cause that observers get, FENCED or TIMED_OUT. reply: called with the result and the current time (ms).
         """

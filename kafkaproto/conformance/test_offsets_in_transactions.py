@@ -168,6 +168,29 @@ def test_kip_848_coordinator_keeps_pending_offsets_if_a_txn_offset_commit_is_fen
     assert group.committed({topic.name: [0]}) == {(topic.name, 0): 5 if is_new else -1}
 
 
+@pytest.mark.rule("TX-43")
+def test_txn_offset_commit_with_epoch_minus_1_fails_as_a_whole_in_scala(subject: Subject) -> None:
+    """The response then has every entry of the request in its order. With the coordinator in Java, each partition gets its own error."""
+    topic, group = new_topic(subject, partitions=6), Group(subject)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    assert commit(producer, group, topic, 1) == 0  # so that later requests of the transaction are not verified
+    requested = [(topic.name, [5, 0, 9, 3, 5]), ("unknown", [0]), (topic.name, [1])]
+    topics = [
+        TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(index, 1) for index in indexes])
+        for name, indexes in requested
+    ]
+    request = TxnOffsetCommitRequest(producer.id, group.id, producer.producer_id, -1, topics=topics)
+    response = group.ask(request, 3)
+    received = [(t.name, [(p.partition_index, p.error_code) for p in t.partitions]) for t in response.topics]
+    if has_new_coordinator(subject):
+        errors = {(name, index): error for name, entries in received for index, error in entries}
+        known = {(topic.name, index): OLD_EPOCH for index in (0, 1, 3, 5)}
+        assert errors == known | {(topic.name, 9): UNKNOWN_TOPIC, ("unknown", 0): UNKNOWN_TOPIC}
+    else:
+        assert received == [(name, [(index, UNKNOWN) for index in indexes]) for name, indexes in requested]
+
+
 @pytest.mark.rule("TX-41", "TX-49")
 def test_txn_offset_commit_gets_concurrent_transactions_while_the_transaction_ends(subject: Subject) -> None:
     topic, group, producer = new_topic(subject), Group(subject), Producer(subject)

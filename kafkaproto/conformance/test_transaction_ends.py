@@ -47,6 +47,24 @@ def test_transaction_that_times_out_is_aborted_and_the_producer_epoch_is_raised(
     assert next_init == ((0, producer.producer_id, 1) if bumps_epochs(subject) else (FENCED, -1, -1))
 
 
+@pytest.mark.rule("TX-59")
+@pytest.mark.releases(first="4.0")
+@pytest.mark.parametrize("commit", [True, False])
+def test_end_txn_v5_after_a_timeout_fails_as_a_commit_and_succeeds_as_an_abort(subject: Subject, commit: bool) -> None:
+    """The broker takes the request with the old epoch for a repeated one. After an abort the producer continues with the returned epoch."""
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init(timeout_ms=TIMEOUT_MS)
+    assert producer.send(topic, 0, version=12)[0] == 0
+    producer.wait_for("CompleteAbort")
+    error, producer_id, epoch = producer.end(commit=commit, version=5)
+    assert (error, producer_id, epoch) == ((INVALID_STATE, -1, -1) if commit else (0, producer.producer_id, 1))
+    assert producer.send(topic, 1, version=12)[0] == OLD_EPOCH
+    if not commit:
+        producer.epoch = epoch
+        assert producer.send(topic, 0, version=12)[0] == 0
+        assert producer.end(commit=True, version=5)[0] == 0
+
+
 @pytest.mark.rule("TX-58", "TX-61")
 def test_transaction_timeout_is_not_extended_by_later_requests(subject: Subject) -> None:
     topic, producer = new_topic(subject, partitions=2), Producer(subject)

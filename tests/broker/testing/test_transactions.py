@@ -159,6 +159,49 @@ def test_commit_after_a_transaction_expired_or_its_producer_was_fenced_is_reject
     assert c.transaction("shop").epoch == 2 and c.transaction("shop").state == "Empty"
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_fenced_producer_cannot_end_or_continue_its_transaction_with_end_txn_v5(commit: bool) -> None:
+    """With transaction version 2, EndTxn with the previous epoch counts as repeated (TX-59), so fence_producer raises the epoch by two."""
+    with cluster(topics={"orders": 1}, release="4.2") as c:
+        producer, topic = Producer(subject_of(c), "shop"), Topic(subject_of(c), "orders")
+        producer.init()
+        assert producer.send(topic, 0, version=FIRST_THAT_ADDS)[0] == 0
+        c.fence_producer("shop")
+        assert c.wait_for_transaction("shop", "CompleteAbort").epoch == 2
+        assert producer.end(commit=commit, version=FIRST_WITH_NEW_EPOCH)[0] == FENCED
+        assert producer.send(topic, 1, version=FIRST_THAT_ADDS)[0] == OLD_EPOCH
+        successor = Producer(subject_of(c), "shop")
+        successor.init()
+        assert successor.epoch == 3 and successor.send(topic, 0, version=FIRST_THAT_ADDS)[0] == 0
+        assert successor.end(commit=True, version=FIRST_WITH_NEW_EPOCH)[0] == 0
+
+
+def test_test_api_names_the_stopped_coordinator_of_a_transactional_id() -> None:
+    """The coordinator stops without a handover, so that it stays the leader in the metadata until its session ends."""
+    config = {"controlled.shutdown.enable": "false", "broker.session.timeout.ms": 9_000}
+    topics = {"orders": {"partitions": 3, "replication_factor": 3}}
+    with cluster(brokers=3, topics=topics, config=config, clock="jump") as c:
+        producer, topic = Producer(subject_of(c), "shop"), Topic(subject_of(c), "orders")
+        producer.init()
+        coordinator = c.transaction("shop").coordinator
+        index = next(i for i in range(3) if c.partition("orders", i).leader != coordinator)
+        producer.add_once_free(topic, index)
+        assert producer.send(topic, 0, index=index)[0] == 0
+        c.broker(coordinator).stop()
+        explained = c.explain()
+        assert "its coordinator is unknown" in explained and "hanging" not in explained
+        for method in ("transaction", *METHODS):
+            with pytest.raises(
+                KafkaError, match=rf"no coordinator, because broker {coordinator}, .* is stopped"
+            ) as raised:
+                getattr(c, method)("shop")
+            assert raised.value.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        with pytest.raises(TimeoutError, match=f"has no coordinator, because broker {coordinator}"):
+            c.wait_for_transaction("shop", "CompleteAbort", timeout_s=0.05)
+        c.clock.advance(10_000)
+        assert c.transaction("shop").state == "Ongoing" and "its coordinator" not in c.explain()
+
+
 def test_last_stable_offset_does_not_advance_past_a_hanging_transaction(c: TestCluster) -> None:
     hanging = c.hang_transaction("orders", 1)
     assert hanging in c.producers("orders", 1) and c.last_stable_offset("orders", 1) == 0
