@@ -198,9 +198,9 @@ class Message(StructType[T]):
 
     @contextmanager
     def naming_versions(self) -> Iterator[None]:
-        """Return a context manager for slow encoding that adds the message's versions to each EncodeError.
+        """Return a context manager for code that encodes through the wire types: it adds the message's versions (`versions`) to each EncodeError.
 
-        Wire types raise EncodeError without the versions, which they do not know. An exception of another type for an invalid value is replaced by
+        Wire types do not know the versions, so that their errors lack them. If an invalid value causes an exception of another type, it is replaced by
         an EncodeError with the versions.
         """
         try:

@@ -289,10 +289,10 @@ class Store:
             del self._needs[readers:]
 
     def drop_before(self, position: int) -> None:
-        """Drop the segments that lie completely before byte `position` of the store. A response that is being sent can still read their bytes.
+        """Drop the files of segments that lie completely before byte `position` of the store. A response that is being sent can still read them.
 
-        Later appends continue the log's active segment, even if all its bytes are dropped. While a change is missing in the metadata log of the data
-        directory, because a write failed, nothing is dropped: the metadata log may still refer to the files of these segments.
+        If the active segment is among them, its next file begins at the end of the store, but the log starts no new segment (`segment_number` stays).
+        Nothing is dropped while the metadata log of the data directory lacks a change whose write failed, because it may still refer to these files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

@@ -1,8 +1,8 @@
 """Send random request sequences to this broker and to a real Kafka, and print each difference, shrunk and ready to be replayed.
 
-The sequences go to Kafka 3.9.1, or to 4.2.0 with `--release 4.2`. Those of `--about settings` also set quotas. Those of `--about groups` have
-members of the classic protocol, of the new protocol (KIP-848), or both. Kafka 3.9.1 has two group coordinators: it runs the one in Scala for
-`--about classic-groups`, and the one in Java for `--about groups` and `--about assignments`.
+Each sequence of requests goes to this broker and to Kafka 3.9.1, or to 4.2.0 with `--release 4.2`. Sequences of `--about settings` change settings
+and quotas. Sequences of `--about groups` have members of the classic protocol, of the new protocol (KIP-848), or both. Kafka 3.9.1 has two group
+coordinators: the one in Scala runs for `--about classic-groups`, and the one in Java for `--about groups` and `--about assignments`.
 """
 
 from __future__ import annotations
