@@ -23,7 +23,7 @@ def safe_repr(value: object) -> str:
 
 
 class ProtocolError(ConstructError):  # type: ignore[misc]  # construct ships no annotations
-    """Base of all exceptions of the codec. Derived from the library construct's `ConstructError`, so that handlers of that error catch it."""
+    """Base of all exceptions of the codec. Derived from the construct library's `ConstructError`, so that handlers of that error catch it."""
 
 
 class DecodeError(ProtocolError):

@@ -30,7 +30,7 @@ __all__ = ["Message", "NullableStruct", "TaggedNullableStruct", "parts"]
 T = TypeVar("T")
 
 FIRST_READ_BYTES = 4 << 10
-"""The size in bytes of the first read from a file, if code compiled by the library construct decodes a message from the file."""
+"""The size in bytes of the first read from a file, if code compiled by the construct library decodes a message from the file."""
 READ_GROWTH = 4
 """The factor by which each further read from a file is larger than the one before, as long as the message is incomplete."""
 
@@ -200,8 +200,8 @@ class Message(StructType[T]):
     def naming_versions(self) -> Iterator[None]:
         """Return a context manager for code that encodes through the wire types: it adds the message's versions (`versions`) to each EncodeError.
 
-        Wire types do not know the versions, so that their errors lack them. If an invalid value causes an exception of another type, it is replaced by
-        an EncodeError with the versions.
+        Wire types do not know the versions, so that their errors lack them. If an invalid value causes an exception of another type, it is replaced
+        by an EncodeError with the versions.
         """
         try:
             yield
@@ -213,7 +213,7 @@ class Message(StructType[T]):
     # Use inside construct's own classes, compiled by `construct.Construct.compile`
 
     def _emitparse(self, code: Any) -> str:
-        """Return Python source that calls this message's generated decoder. The method `compile` of the library construct inserts it.
+        """Return Python source that calls this message's generated decoder. The method `compile` of the construct library inserts it.
 
         code: construct's object that collects what the compiled source needs; the decoder is added to this object.
         """
@@ -221,7 +221,7 @@ class Message(StructType[T]):
         return f"linkedparsers[{id(self)}](io)"
 
     def _emitbuild(self, code: Any) -> str:
-        """Return Python source that calls this message's generated encoder. The method `compile` of the library construct inserts it.
+        """Return Python source that calls this message's generated encoder. The method `compile` of the construct library inserts it.
 
         code: construct's object that collects what the compiled source needs; the encoder is added to this object.
         """
@@ -261,7 +261,7 @@ class Message(StructType[T]):
             data += next_chunk
 
     def _build_flat(self, obj: T, stream: BinaryIO) -> T:
-        """Encode the message `obj` into a stream, and return `obj`, because code that the library construct compiles needs this result."""
+        """Encode the message `obj` into a stream, and return `obj`, because code that the construct library compiles needs this result."""
         out = bytearray()
         self.encode_flat(obj, out, None)
         stream.write(out)
