@@ -181,7 +181,7 @@ class Proxy:
             },
         )
 
-    # ---- doors ---------------------------------------------------------------------------------------------------------------
+    # ---- local ports ---------------------------------------------------------------------------------------------------------
 
     def _local(self, broker: int, host: str, port: int) -> int:
         """Return the local port for a broker. Opens the port when a response contains the broker for the first time.

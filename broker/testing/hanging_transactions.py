@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def hanging_transactions(cluster: Cluster) -> Iterator[str]:
     """Yield a line of text for each hanging transaction of a partition that has a leader.
 
-    While no broker has loaded some partition of `__transaction_state`, the line says instead that it is unknown whether the transaction hangs.
+    While some partition of `__transaction_state` is loaded by no running broker, each open transaction that no other broker knows gets a line that
+    its coordinator is unknown.
     """
     nodes = [node for node in cluster.nodes if node.running]
     known = {

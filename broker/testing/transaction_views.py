@@ -80,20 +80,21 @@ def loading_broker(cluster: Cluster, transactional_id: str) -> int | None:
 
 
 def missing_coordinator(cluster: Cluster, transactional_id: str) -> str | None:
-    """Return why no running broker leads the partition of the transaction topic to which a transactional id belongs; None if one does."""
+    """Return why no running broker leads the partition of the transaction topic to which a transactional id belongs; None if one does.
+
+    Brokers may disagree about the partition, if partitions were added to the topic (M-8). Then it is the first that has no running leader.
+    """
     topic = cluster.controller.image.topics.get(TRANSACTION_TOPIC)
     if topic is None:
         return None
-    count = next((coordinator.store.partition_count for _, coordinator in coordinators(cluster)), len(topic.partitions))
-    index = java_hash(transactional_id) % count
-    leader = topic.partitions[index].leader
-    if leader == NO_LEADER:
-        return f"{TRANSACTION_TOPIC}-{index} has no leader"
-    return (
-        None
-        if cluster.nodes[leader].running
-        else f"broker {leader}, which leads {TRANSACTION_TOPIC}-{index}, is stopped"
-    )
+    counts = {coordinator.store.partition_count for _, coordinator in coordinators(cluster)} | {len(topic.partitions)}
+    for index in sorted({java_hash(transactional_id) % count for count in counts if count}):
+        leader = topic.partitions[index].leader
+        if leader == NO_LEADER:
+            return f"{TRANSACTION_TOPIC}-{index} has no leader"
+        if not cluster.nodes[leader].running:
+            return f"broker {leader}, which leads {TRANSACTION_TOPIC}-{index}, is stopped"
+    return None
 
 
 def find_transaction(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
@@ -117,7 +118,7 @@ def find_transaction(cluster: Cluster, transactional_id: str) -> tuple[Transacti
     if (reason := missing_coordinator(cluster, transactional_id)) is not None:
         raise KafkaError(
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"the transactional id {transactional_id!r} has no coordinator, because {reason}; start a broker that has this partition",
+            f"the transactional id {transactional_id!r}, if it exists, has no coordinator, because {reason}; start a broker that has this partition",
         )
     raise unknown(
         "transactional_id", transactional_id, "an existing transactional id", sorted(all_transactions(cluster))

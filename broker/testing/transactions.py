@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
@@ -34,9 +33,6 @@ from kafkaproto.broker.transaction.transaction import ENDING, Transaction, Trans
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
 
-if TYPE_CHECKING:
-    pass
-
 __tracebackhide__ = is_hidden
 
 logger = logging.getLogger("kafkaproto.testing")
@@ -58,7 +54,7 @@ class TransactionMethods(Base):
         """Return the transaction of a transactional id.
 
         Raises ValueError, which names the existing ids, if there is no such id, and KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) while its
-        coordinator is loading it.
+        coordinator is loading it, or COORDINATOR_NOT_AVAILABLE (15) if no running broker coordinates the id.
         """
         with without_frames_of_the_broker(ValueError):
             return self._run(lambda: transaction_seen(*find_transaction(self.state, transactional_id)))
@@ -115,7 +111,7 @@ class TransactionMethods(Base):
 
         Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
         (51) while the transaction's last change is not replicated, COORDINATOR_LOAD_IN_PROGRESS (14) while its coordinator is loading the id, and
-        COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
+        COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas, or if no running broker coordinates the id.
         """
 
         def act() -> None:
@@ -135,7 +131,7 @@ class TransactionMethods(Base):
 
         Raises ValueError, which names the ids with open transactions, if this id has no open transaction. Raises KafkaError CONCURRENT_TRANSACTIONS
         (51) while the transaction's last change is not replicated, COORDINATOR_LOAD_IN_PROGRESS (14) while its coordinator is loading the id, and
-        COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
+        COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas, or if no running broker coordinates the id.
         """
 
         def act() -> None:
@@ -151,7 +147,8 @@ class TransactionMethods(Base):
 
         Raises ValueError, which names the existing ids, if there is no such id. Raises KafkaError CONCURRENT_TRANSACTIONS (51) while the last
         transaction of the id is being completed or its last change is not replicated, COORDINATOR_LOAD_IN_PROGRESS (14) while its coordinator is
-        loading the id, and COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
+        loading the id, and COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas, or if no running broker coordinates
+        the id.
         """
 
         def act() -> None:
@@ -194,9 +191,9 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
 
     def describe(cluster: Cluster) -> str:
         if loading_broker(cluster, transactional_id) is not None:
-            return f"the coordinator of the transactional id {transactional_id} is still loading it"
+            return f"the coordinator of the transactional id {transactional_id} is still loading it, and it did not become {state}"
         if (reason := missing_coordinator(cluster, transactional_id)) is not None:
-            return f"the transactional id {transactional_id} has no coordinator, because {reason}"
+            return f"the transactional id {transactional_id} has no coordinator, because {reason}, and it did not become {state}"
         view = all_transactions(cluster).get(transactional_id)
         now = "does not exist" if view is None else f"is {view.state}"
         return f"the transactional id {transactional_id} {now}, and did not become {state}"

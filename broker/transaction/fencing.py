@@ -1,4 +1,4 @@
-"""The fencing of a producer by a test: in one step what two requests of a newer producer do."""
+"""The fencing of a producer by a test, which has no second producer."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.broker.transaction.changes import Cause
 from kafkaproto.broker.transaction.operations import ProducerReply, ProducerResult
-from kafkaproto.broker.transaction.transaction import LAST_EPOCH, Transaction, bumps_epochs
+from kafkaproto.broker.transaction.transaction import Transaction, bumps_epochs
 
 if TYPE_CHECKING:
     from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
 
 
 def shut_out(coordinator: TransactionCoordinator, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
-    """Abort an open transaction that has no pending state, and fence its producer, as two InitProducerId requests of a newer producer do.
+    """Abort an open transaction that has no pending state, and fence its producer.
 
-    With transaction version 2 the epoch rises by two: an EndTxn with the epoch before the current one counts as repeated, so that a rise by one would
-    not fence the producer. If the abort cannot be stored, the epoch does not change. reply: called with the result and the current time (ms).
+    With transaction version 1 this is what one InitProducerId of a newer producer does. With version 2 the epoch rises by two, as after two such
+    requests: an EndTxn with the epoch before the current one counts as repeated, so that a rise by one would not fence the producer. The first of
+    these two steps is in memory, and is taken back if the abort cannot be stored. Near the largest epoch there is only one step.
+    reply: called with the result and the current time (ms).
     """
     data = transaction.data
-    if bumps_epochs(coordinator.settings.server_version()) and data.epoch + 1 < LAST_EPOCH:
-        transaction.data = data._replace(epoch=data.epoch + 1)
+    if not bumps_epochs(coordinator.settings.server_version()) or data.is_exhausted:
+        coordinator.fence(transaction, now_ms, Cause.FENCED, reply)
+        return
+    transaction.data = data._replace(epoch=data.epoch + 1)
 
     def stored(result: ProducerResult, at_ms: int) -> None:
         if result.error_code:

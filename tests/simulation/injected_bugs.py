@@ -154,7 +154,7 @@ def _batch_skipped(original: Original) -> Original:
             and leader._newest is not None
             and leader._newest.base_offset > self.log_end_offset
         ):
-            self.take(leader._newest)
+            self.append_placed(leader._newest)
             return 1
         return int(original(self, leader, *limits, **more))
 
@@ -365,7 +365,7 @@ BUGS = {
     "commit not remembered": Bug(GroupStorage, "store_offsets", _acknowledged_without_a_record),
     "write that the disk refused acknowledged": Bug(ReplicaLog, "append", _refused_write_acknowledged),
     "compaction drops the last value of a key": Bug(compaction._Cleaner, "_is_last", _last_value_dropped),
-    "compaction drops a tombstone at once": Bug(compaction._Cleaner, "_kept", _tombstone_dropped_at_once),
+    "compaction drops a tombstone at once": Bug(compaction._Cleaner, "_compacted", _tombstone_dropped_at_once),
     "records expire too early": Bug(retention, "expire", _expires_too_early),
     "throttled fetch not taken back": Bug(QuotaManager, "unrecord", _nothing),
     "changed quota ignored for known clients": Bug(ClientSensors, "quota_changed", _known_clients_keep_their_bound),

@@ -206,7 +206,9 @@ GROUP_BUGS = {
     "current assignment not restored on load": Bug(consumer_records, "apply", _current_assignment_not_loaded),
     "group epoch not bumped by a leaving member": Bug(Transitions, "fence", _epoch_kept_when_a_member_leaves),
     "replaced static member may still commit": Bug(Commits, "commit", _old_process_of_a_static_member_may_commit),
-    "offsets lost when the coordinator moves": Bug(Registry, "_take", _offsets_of_consumer_groups_not_loaded),
+    "offsets lost when the coordinator moves": Bug(
+        Registry, "_add_loaded_groups", _offsets_of_consumer_groups_not_loaded
+    ),
     "generation restored one too low": Bug(Group, "restore", _generation_one_too_low),
     "generation sent to members before it is stored": Bug(
         GroupStorage, "store_group", _assignment_sent_before_it_is_stored

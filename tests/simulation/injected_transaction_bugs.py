@@ -154,7 +154,7 @@ TRANSACTION_BUGS = {
     "aborted transactions forgotten by recovery": Bug(TransactionIndex, "restore_aborted", _nothing),
     "transaction of a batch not verified": Bug(ProducerStates, "needs_verification", _never_verified),
     "aborted offsets committed": Bug(PendingOffsets, "end", _always_committed),
-    "pending offsets not loaded": Bug(Registry, "_take", _pending_offsets_not_loaded),
+    "pending offsets not loaded": Bug(Registry, "_add_loaded_groups", _pending_offsets_not_loaded),
     "pending offsets hidden from stable fetches": Bug(Commits, "unstable", lambda _: lambda *_: frozenset()),
     "older epoch may end a transaction": Bug(coordinator, "must_end", _older_epochs_may_end),
     "epoch not bumped for a new producer": Bug(Transaction, "_initialised", _same_epoch_again),

@@ -60,6 +60,12 @@ def test_simulation_seed_replays_identically_in_another_process() -> None:
         assert others.submit(simulate, 5, 120).result() == simulate(5, 120) != simulate(6, 120)
 
 
+@pytest.mark.parametrize("name", BUGS)
+def test_each_injected_bug_replaces_a_function_that_exists_in_the_broker(name: str) -> None:
+    """Fails at once after a function was renamed; the next test needs minutes."""
+    assert callable(getattr(BUGS[name].owner, BUGS[name].name))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", BUGS)

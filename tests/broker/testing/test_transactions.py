@@ -341,6 +341,32 @@ def test_abort_or_fencing_of_a_transaction_fails_if_too_few_replicas_are_in_sync
     assert replicated.wait_for_transaction("shop", "CompleteAbort").producer_id == producer.producer_id
 
 
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_fence_producer_fences_after_a_first_call_that_could_not_be_stored(release: str) -> None:
+    config = {"transaction.state.log.replication.factor": 3, "transaction.state.log.min.isr": 2}
+    topics = {"orders": {"partitions": 1, "replication_factor": 3}}
+    with cluster(brokers=3, topics=topics, config=config, release=release) as c:
+        producer, topic = Producer(subject_of(c), "shop"), Topic(subject_of(c), "orders")
+        producer.init()
+        if release == "3.9":
+            producer.add_once_free(topic)
+        version = 11 if release == "3.9" else FIRST_THAT_ADDS
+        assert producer.send(topic, 0, version=version)[0] == 0
+        others = other_brokers(c)
+        for broker_id in others:
+            c.broker(broker_id).stop()
+        with pytest.raises(KafkaError, match="COORDINATOR_NOT_AVAILABLE"):
+            c.fence_producer("shop")
+        for broker_id in others:
+            c.broker(broker_id).start()
+        c.fence_producer("shop")
+        fenced = c.wait_for_transaction("shop", "CompleteAbort")
+        assert fenced.epoch == (1 if release == "3.9" else 2)
+        end_version = 4 if release == "3.9" else FIRST_WITH_NEW_EPOCH
+        assert producer.end(commit=False, version=end_version)[0] == FENCED
+        assert producer.send(topic, 1, version=version)[0] == OLD_EPOCH
+
+
 @pytest.mark.parametrize("second", METHODS)
 @pytest.mark.parametrize("first", METHODS)
 def test_second_abort_gets_concurrent_transactions_until_the_first_is_replicated(
