@@ -356,7 +356,7 @@ def test_error_for_a_broker_class_not_found_by_the_benchmark_lists_searched_modu
         workload.find("VirtualCluster")
 
 
-def test_ab_benchmark_raises_the_import_error_of_a_broker_module_that_cannot_import(
+def test_ab_benchmark_raises_the_import_error_of_a_broker_module_with_a_bad_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "half_there.py").write_text("import no_such_package\n")

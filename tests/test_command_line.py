@@ -251,7 +251,9 @@ def test_restart_with_the_same_data_dir_and_topic_option_does_not_recreate_the_t
 @pytest.mark.parametrize(
     ("options", "name"), [(("--journal-topic",), "__journal"), (("--journal-topic", "events"), "events")]
 )
-def test_journal_topic_option_creates_the_journal_topic(start: Start, options: tuple[str, ...], name: str) -> None:
+def test_option_journal_topic_creates_a_topic_with_the_default_or_the_given_name(
+    start: Start, options: tuple[str, ...], name: str
+) -> None:
     running = start("--port", "0", *options)
     response = ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name=name)]), 12)
     assert (response.topics[0].error_code, len(response.topics[0].partitions)) == (0, 1)

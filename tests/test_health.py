@@ -114,7 +114,7 @@ def test_health_command_rejects_an_address_without_host_or_port(
 
 
 @pytest.mark.parametrize("text", ["::1:9092", "::1", "[::1:9092", "::1]:9092", "[]:9092", "[[::1]]:9092"])
-def test_commands_reject_a_bootstrap_ipv6_address_without_brackets(
+def test_health_and_proxy_commands_reject_an_ipv6_address_without_brackets(
     text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for parser, arguments in (
@@ -135,7 +135,7 @@ def test_commands_reject_a_bootstrap_ipv6_address_without_brackets(
     ("text", "host"),
     [("[::1]:9092", "::1"), ("[fe80::1%eth0]:9092", "fe80::1%eth0"), ("localhost:9092", "localhost")],
 )
-def test_commands_accept_a_host_name_or_an_ipv6_address_in_brackets_as_bootstrap(text: str, host: str) -> None:
+def test_health_and_proxy_commands_accept_a_host_name_or_an_ipv6_address_in_brackets(text: str, host: str) -> None:
     assert health.parser().parse_args([text]).addresses == [(host, 9092)]
     options = proxy.parser().parse_args(["--to", text, "--listen", text, "--trace", "t"])
     assert options.to == options.listen == (host, 9092)

@@ -99,7 +99,7 @@ def test_name_check_returns_file_and_line_of_each_forbidden_name_that_code_defin
     assert problems(tmp_path) == [f"pipeline/module.py:{line} found"]
 
 
-def test_name_check_returns_forbidden_names_in_capitals_and_of_private_variables(tmp_path: Path) -> None:
+def test_name_check_returns_forbidden_names_in_upper_case_or_with_leading_underscore(tmp_path: Path) -> None:
     (tmp_path / "broker").mkdir()
     (tmp_path / "broker/module.py").write_text("_ONE = 1\nFOUND = _told = 2\n")
     assert problems(tmp_path) == ["broker/module.py:1 _ONE", "broker/module.py:2 FOUND", "broker/module.py:2 _told"]

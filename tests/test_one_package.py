@@ -103,7 +103,7 @@ def test_error_for_a_missing_module_in_old_package_pipeline_says_kafkaproto_pipe
     assert "No module named kafkaproto.pipeline.nothing" in completed.stderr
 
 
-def test_no_module_is_imported_under_an_old_package_name_in_the_test_run() -> None:
+def test_importing_kafkaproto_imports_no_module_under_an_old_package_name() -> None:
     import kafkaproto.pipeline.trace.tables
     import kafkaproto.testing  # noqa: F401
 

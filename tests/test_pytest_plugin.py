@@ -20,7 +20,7 @@ def run(suite: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return suite.runpytest_subprocess("-q", *arguments)
 
 
-def test_kafka_cluster_fixture_is_new_for_each_test(outside: pytest.Pytester) -> None:
+def test_kafka_cluster_fixture_starts_a_new_cluster_for_each_test(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         seen = []
@@ -316,7 +316,7 @@ def test_async_cluster_can_be_used_in_its_own_event_loop_but_not_in_another_loop
     )
 
 
-def test_async_fixture_with_indirect_use_of_the_cluster_fails_in_another_event_loop(pytester: pytest.Pytester) -> None:
+def test_async_fixture_that_uses_the_cluster_through_a_fixture_fails_in_another_loop(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -494,7 +494,7 @@ def test_kafka_marker_that_is_invalid_or_has_no_effect_fails_only_the_marked_tes
 
 @pytest.mark.parametrize("fixture", ["kafka_broker", "module_wide", "own", "of_module"])
 @pytest.mark.parametrize("outcome", ["pass", "assert False"])
-def test_kafka_marker_fails_a_test_that_requests_a_fixture_that_ignores_the_marker(
+def test_marked_test_fails_if_it_uses_a_fixture_that_ignores_the_kafka_marker(
     outside: pytest.Pytester, fixture: str, outcome: str
 ) -> None:
     outside.makepyfile(

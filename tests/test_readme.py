@@ -28,7 +28,7 @@ def test_readme_has_at_most_120_lines_and_mentions_the_main_commands() -> None:
         assert text in README
 
 
-def test_readme_has_no_link_that_is_dead_on_a_package_index() -> None:
+def test_links_in_the_readme_are_absolute_https_urls_or_anchors() -> None:
     assert [link for link in re.findall(r"\]\(([^)\s]*)", README) if not link.startswith(("https:", "#"))] == []
 
 
@@ -41,7 +41,7 @@ def test_spark_connector_version_in_the_readme_is_the_tested_version() -> None:
     assert re.findall(r"org\.apache\.spark:\S+?:[\d.]+\d", README) == [session.CONNECTOR]
 
 
-def test_readme_comparison_table_claims_no_support_for_missing_apis() -> None:
+def test_readme_feature_table_agrees_with_unsupported_settings_and_missing_apis() -> None:
     rows = {row[0]: row[1] for row in table_rows(README)}
     missing = set(status.missing_apis())
     assert rows["SASL, TLS, ACLs"] == "not yet"

@@ -131,7 +131,7 @@ def test_gap_in_rule_numbers_is_an_error_unless_the_page_gives_a_reason() -> Non
 @pytest.mark.parametrize(
     ("line", "has_reason"), [("not used", False), ("not used.", False), ("not used; W-1 has it.", True)]
 )
-def test_rules_page_must_give_the_reason_why_a_rule_number_is_not_used(line: str, has_reason: bool) -> None:
+def test_rule_number_listed_as_not_used_without_a_reason_is_an_error(line: str, has_reason: bool) -> None:
     page = written(f"# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: {line}\n", proven("SN-1"))
     fault = 'docs/rules/sn.md does not say why SN-2 is not used: write "- SN-2: not used; ..." with the reason'
     assert problems({"sn.md": page}, proven("SN-1")) == ([] if has_reason else [fault])

@@ -24,7 +24,7 @@ def listeners(folder: Path, *arguments: str, **variables: str) -> list[list[List
     return [listeners_of(node.config, "not used", 1) for node in cluster.nodes]
 
 
-def test_container_option_overrides_environment_variable_and_both_override_the_files(tmp_path: Path) -> None:
+def test_container_options_override_environment_variables_which_override_files(tmp_path: Path) -> None:
     lines = [f"{name}=mounted" for name in ("broker.rack", "metric.reporters", "log.dir", "log.dirs")]
     (tmp_path / "server.properties").write_text("\n".join(lines))
     (tmp_path / "own.properties").write_text("metric.reporters=config\nlog.dir=config\nlog.dirs=config\n")
@@ -55,7 +55,7 @@ def test_unknown_environment_variable_does_not_prevent_the_start_of_a_container(
         settings(tmp_path, KAFKA_NUM_PARTITIONS="many")
 
 
-def test_error_for_a_mounted_properties_file_starts_with_its_path_and_line_number(tmp_path: Path) -> None:
+def test_error_in_a_mounted_properties_file_starts_with_file_path_and_line_number(tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_text("\nnum.partitions=many")
     with pytest.raises(ConfigError) as error:
@@ -100,6 +100,6 @@ def test_container_uses_the_listeners_of_the_mounted_properties_file(tmp_path: P
     assert of_variable == [[Listener("A", "0.0.0.0", 9, "other", 9)]]
 
 
-def test_several_brokers_cannot_share_one_port_set_by_an_environment_variable(tmp_path: Path) -> None:
+def test_two_brokers_with_one_port_from_an_environment_variable_raise_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="brokers 0 and 1 cannot listen on the same port"):
         settings(tmp_path, "--brokers", "2", KAFKA_ADVERTISED_LISTENERS="PLAINTEXT://localhost:9092")

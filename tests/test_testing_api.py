@@ -27,7 +27,7 @@ def test_public_classes_and_methods_of_kafkaproto_testing_equal_the_committed_li
         pytest.fail("\n".join([*difference, "", advice]), pytrace=False)
 
 
-def test_public_method_list_reflects_a_changed_signature_and_a_removed_method(
+def test_list_of_public_methods_has_a_changed_signature_but_no_removed_method(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = set(class_lines(TestCluster))
@@ -44,7 +44,7 @@ def test_public_method_list_reflects_a_changed_signature_and_a_removed_method(
     ]
 
 
-def test_public_test_api_is_completely_documented_and_typed() -> None:
+def test_each_public_name_of_the_testing_api_has_a_docstring_and_type_annotations() -> None:
     assert sorted(set(undocumented())) == []
     assert [line for line in lines() if ": ?" in line or "-> ?" in line] == []
 
@@ -82,7 +82,7 @@ def test_docstring_check_returns_the_public_fields_and_methods_without_a_docstri
     assert sorted(undocumented_in(Half)) == ["Half.hidden", "Half.method", "Half.silent"]
 
 
-def test_cluster_can_be_imported_without_pytest_but_cluster_fixture_cannot() -> None:
+def test_function_cluster_but_not_cluster_fixture_can_be_imported_without_pytest() -> None:
     program = """
 import sys
 sys.modules["pytest"] = None  # as if it were not installed

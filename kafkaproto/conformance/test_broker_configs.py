@@ -217,9 +217,7 @@ def test_zero_max_connections_per_ip_is_reported_before_zero_max_connections(sub
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_number_of_network_threads_can_be_halved_or_doubled_but_not_raised_further(
-    subject: Subject, broker: str
-) -> None:
+def test_network_thread_count_can_be_halved_or_doubled_but_not_more_than_doubled(subject: Subject, broker: str) -> None:
     name = "num.network.threads"
     of_listener = f"listener.name.plaintext.{name}"
     present = int(value_of(subject, name) or 0)

@@ -103,7 +103,7 @@ def not_a_list(word: str, name: str) -> tuple[int, str]:
 
 @pytest.mark.releases(before="4.0")
 @pytest.mark.rule("CF-14")
-def test_groups_have_no_settings_before_kafka_4_0(subject: Subject) -> None:
+def test_config_requests_for_a_group_get_error_invalid_request_before_kafka_4_0(subject: Subject) -> None:
     """IncrementalAlterConfigs rejects the resource type of groups. If a DescribeConfigs request names a group and a broker, both get an error."""
     group = subject.new_name("g")
     for name in (SESSION, "nope"):

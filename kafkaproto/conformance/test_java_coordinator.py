@@ -70,7 +70,7 @@ def java(subject: Subject) -> Subject:
 
 
 @pytest.mark.rule("GO-15", "GO-32")
-def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java: Subject) -> None:
+def test_offset_commit_and_fetch_responses_repeat_topics_that_the_request_repeats(java: Subject) -> None:
     first, second, group = new_topic(java, partitions=2), new_topic(java, partitions=2), Group(java)
     producer = begun(java, first)
     assert producer.add_offsets(group) == 0
@@ -283,7 +283,7 @@ def at_another_broker(group: Group, request: Any, version: int) -> Any:
         pytest.param(10_000, (NOT_COORDINATOR, ""), id="valid"),
     ],
 )
-def test_kip_848_broker_checks_the_session_timeout_of_a_join_before_the_coordinator(
+def test_kip_848_broker_reports_a_bad_session_timeout_rather_than_not_coordinator(
     java: Subject, session_ms: int, expected: tuple[int, str]
 ) -> None:
     group = Group(java)
@@ -318,7 +318,7 @@ def test_kip_848_broker_checks_the_session_timeout_of_a_join_before_the_coordina
         pytest.param({"member_epoch": 5}, NOT_COORDINATOR, id="unknown epoch"),
     ],
 )
-def test_non_coordinator_checks_consumer_group_heartbeat_fields_only_from_4_1_on(
+def test_non_coordinator_rejects_bad_consumer_group_heartbeat_fields_from_4_1_on(
     subject: Subject, changes: dict[str, Any], error: int, checks_first: bool
 ) -> None:
     group = ConsumerGroup(subject, 0)  # the empty group id belongs to partition 0, too

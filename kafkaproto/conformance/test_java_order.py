@@ -52,7 +52,7 @@ def names(subject: Subject, group: Group, count: int = 20) -> list[str]:
 
 @pytest.mark.rule("GO-36", "GC-59")
 @pytest.mark.parametrize("count", [3, 80])
-def test_delete_groups_results_are_ordered_by_offsets_partition_in_java(java: Subject, count: int) -> None:
+def test_java_coordinator_orders_delete_groups_results_by_consumer_offsets_partition(java: Subject, count: int) -> None:
     """From 4.1 on, the groups of a partition have the order of a `HashSet`, or of a `HashMap` if another broker coordinates them."""
     topic, group = new_topic(java).name, Group(java)
     group_ids = names(java, group, count)
@@ -67,7 +67,7 @@ def test_delete_groups_results_are_ordered_by_offsets_partition_in_java(java: Su
 
 
 @pytest.mark.rule("GO-36")
-def test_java_coordinator_describes_groups_by_offsets_partition(java: Subject) -> None:
+def test_java_coordinator_orders_described_groups_by_consumer_offsets_partition(java: Subject) -> None:
     """A group that the request names twice has two results, which come after each other if no other group is in its partition."""
     group = Group(java)
     group_ids = names(java, group)
@@ -78,7 +78,7 @@ def test_java_coordinator_describes_groups_by_offsets_partition(java: Subject) -
 
 @pytest.mark.rule("GO-36")
 @pytest.mark.releases(first="4.0")
-def test_consumer_group_describe_lists_groups_by_offsets_partition_since_4_0(java: Subject) -> None:
+def test_consumer_group_describe_orders_groups_by_offsets_topic_partition_since_4_0(java: Subject) -> None:
     group = Group(java)
     group_ids = names(java, group)
     group_ids += group_ids[::-2]
@@ -88,7 +88,7 @@ def test_consumer_group_describe_lists_groups_by_offsets_partition_since_4_0(jav
 
 @pytest.mark.rule("GO-36", "GN-66")
 @pytest.mark.releases(before="4.0")
-def test_consumer_group_describe_repeats_all_groups_per_partition_before_4_0(java: Subject) -> None:
+def test_before_4_0_consumer_group_describe_has_all_groups_per_offsets_partition(java: Subject) -> None:
     """Each partition that the broker coordinates returns a result for all groups: GROUP_ID_NOT_FOUND (69) for the groups of other partitions."""
     group = ConsumerGroup(java)
     assert group.join("m").error_code == 0
@@ -118,7 +118,7 @@ def fetched(group: Group) -> dict[str, list[int]]:
 
 
 @pytest.mark.rule("GO-36")
-def test_offset_fetch_of_all_topics_has_the_order_of_java_timeline_hash_maps(java: Subject) -> None:
+def test_offset_fetch_of_all_topics_lists_offsets_in_java_timeline_hash_map_order(java: Subject) -> None:
     """The tables of topics and partitions grow with the number of entries, and do not shrink when offsets are deleted."""
     group, topics = Group(java), [new_topic(java, partitions=20).name for _ in range(6)]
     first, *others = topics
@@ -140,7 +140,7 @@ def test_offset_fetch_of_all_topics_has_the_order_of_java_timeline_hash_maps(jav
 
 
 @pytest.mark.rule("GO-36")
-def test_committed_transactional_offsets_have_the_order_of_timeline_hash_maps(java: Subject) -> None:
+def test_offset_fetch_lists_transactional_offsets_in_java_timeline_hash_map_order(java: Subject) -> None:
     group, topic, other = Group(java), new_topic(java, partitions=40), new_topic(java, partitions=40)
     producer = begun(java, topic)
     assert producer.add_offsets(group) == 0

@@ -26,7 +26,7 @@ def summary(result: object) -> tuple[int, int, int, int]:
 
 
 @pytest.mark.rule("L-1", "L-2", "L-5", "L-9")
-def test_list_offsets_answers_special_timestamps_only_in_versions_that_define_them(subject: Subject) -> None:
+def test_list_offsets_supports_special_timestamps_only_in_versions_that_define_them(subject: Subject) -> None:
     """For special timestamps, such as the earliest, and for ordinary timestamps, the response has the expected offset, timestamp and leader epoch.
 
     A version that does not know a special timestamp returns an error. Corresponds to Kafka's test

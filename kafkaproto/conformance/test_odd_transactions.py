@@ -202,7 +202,7 @@ def test_transactional_produce_checks_for_an_open_transaction_before_it_checks_a
 
 @pytest.mark.rule("TX-28")
 @pytest.mark.parametrize("transactional", [True, False])
-def test_leadership_is_checked_before_acks_only_for_transactional_batches(
+def test_produce_checks_leadership_before_acks_only_if_the_batch_is_transactional(
     subject: Subject, transactional: bool
 ) -> None:
     """The test sends a Produce with acks=2 to the leader (broker 0), to a follower (broker 1) and to a broker without a replica (broker 2).

@@ -169,7 +169,7 @@ def test_kip_848_coordinator_keeps_pending_offsets_if_a_txn_offset_commit_is_fen
 
 
 @pytest.mark.rule("TX-43")
-def test_txn_offset_commit_with_epoch_minus_1_fails_as_a_whole_in_scala(subject: Subject) -> None:
+def test_scala_coordinator_rejects_all_of_a_txn_offset_commit_with_epoch_minus_1(subject: Subject) -> None:
     """The response then has every entry of the request in its order. With the coordinator in Java, each partition gets its own error."""
     topic, group = new_topic(subject, partitions=6), Group(subject)
     producer = begun(subject, topic)

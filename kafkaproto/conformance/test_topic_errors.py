@@ -224,7 +224,7 @@ def test_create_topics_that_needs_more_than_10000_metadata_records_is_rejected(s
 
 
 @pytest.mark.rule("AD-46")
-def test_create_partitions_rejects_a_topic_that_raises_new_partitions_above_10000(subject: Subject) -> None:
+def test_create_partitions_rejects_the_topic_that_exceeds_10000_new_partitions(subject: Subject) -> None:
     first, second = new_topic(subject).name, new_topic(subject).name
     assert enlarged(subject, (first, 10_002)) == {first: (FAILED, None)}
     assert enlarged(subject, (first, 6001), (second, 3001)) == {first: (0, None), second: (0, None)}

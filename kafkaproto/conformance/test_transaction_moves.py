@@ -102,7 +102,7 @@ def test_second_batch_of_a_transaction_is_accepted_if_the_coordinator_is_stopped
 
 @pytest.mark.rule("TX-33")
 @pytest.mark.parametrize("transactional", [True, False])
-def test_batch_after_an_unverified_batch_is_out_of_order_until_the_leader_restarts(
+def test_batch_after_a_batch_that_failed_verification_is_out_of_order_until_restart(
     subject: Subject, transactional: bool
 ) -> None:
     """The leader fails to verify the transaction of a producer's first batch, with sequence 0. It then rejects the next batch, with sequence 2.

@@ -92,7 +92,7 @@ def test_member_with_unreplicated_join_is_not_described_and_cannot_fetch_offsets
         assert {member.member_id for member in group.described().members} == {"A", "B"}
 
 
-def test_accepted_heartbeat_and_rejected_commit_wait_for_an_unreplicated_commit(subject: Subject) -> None:
+def test_heartbeat_and_rejected_commit_are_answered_after_earlier_commit_replicates(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
@@ -120,7 +120,7 @@ def test_accepted_heartbeat_and_rejected_commit_wait_for_an_unreplicated_commit(
         assert subject.answer(delete.connection).message.results[0].error_code == NON_EMPTY
 
 
-def test_classic_group_join_and_rejected_heartbeat_await_no_unreplicated_commit(subject: Subject) -> None:
+def test_join_and_rejected_heartbeat_are_answered_before_earlier_commit_replicates(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
@@ -135,7 +135,7 @@ def test_classic_group_join_and_rejected_heartbeat_await_no_unreplicated_commit(
 
 
 @pytest.mark.rule("GN-57", "GN-60")
-def test_classic_join_and_sync_in_a_kip_848_group_wait_for_an_unreplicated_commit(subject: Subject) -> None:
+def test_classic_join_and_sync_in_kip_848_group_are_answered_after_commit_replicates(subject: Subject) -> None:
     group, topic, other = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
         assert group.enter("A") == (1, ALL)
@@ -313,7 +313,7 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
         pytest.param(0, False, marks=pytest.mark.releases(first="4.1"), id="two-stages"),
     ],
 )
-def test_commit_after_two_unreplicated_delete_groups_is_deleted_from_kafka_4_1_on(
+def test_commit_after_two_unreplicated_delete_groups_survives_only_before_kafka_4_1(
     subject: Subject, second_error: int, is_kept: bool
 ) -> None:
     ConsumerGroup(subject)
@@ -355,7 +355,7 @@ def test_group_is_not_deleted_if_its_coordinator_moves_while_delete_groups_waits
 
 @pytest.mark.releases(first="4.1")
 @pytest.mark.rule("GC-59")
-def test_group_is_kept_if_delete_groups_times_out_behind_an_unreplicated_record(subject: Subject) -> None:
+def test_delete_groups_that_times_out_behind_an_unreplicated_commit_keeps_the_group(subject: Subject) -> None:
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
         assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}

@@ -128,7 +128,7 @@ def test_offsets_in_an_old_metadata_log_are_written_to_consumer_offsets_exactly_
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_kill_9_while_groups_of_an_old_data_dir_move_loses_no_offset_and_no_record(
+def test_kill_9_during_offset_migration_of_an_old_data_directory_loses_no_data(
     runner: BrokerProcesses, tmp_path: Path, old_data: Path
 ) -> None:
     """A process that is killed between the two steps of a group makes the next process repeat the offsets of this group only."""

@@ -20,7 +20,7 @@ PRODUCE = bytes(2)
 
 
 @pytest.mark.parametrize("name", VERSIONS)
-def test_trace_of_an_earlier_format_version_is_read_as_by_the_commit_that_wrote_it(name: str, tmp_path: Path) -> None:
+def test_trace_of_an_older_format_version_yields_the_entries_that_were_written(name: str, tmp_path: Path) -> None:
     facts = expected(EXPECTED)[name]
     [path] = files_of(unpack(name, tmp_path) / "trace")
     trace = Trace(path)

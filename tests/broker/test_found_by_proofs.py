@@ -25,7 +25,7 @@ def test_follower_fetch_reports_a_new_log_start_offset_of_the_follower_to_the_le
 
 
 @pytest.mark.rule("P-15")
-def test_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
+def test_follower_that_never_fetches_from_a_new_leader_is_removed_from_the_isr() -> None:
     cluster = three("kafka", **{"replica.lag.time.max.ms": "2000"})
     cluster.topic("u", 1, 3)
     elect(cluster, 1, "u")
@@ -39,7 +39,7 @@ def test_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
 
 
 @pytest.mark.rule("N-12")
-def test_follower_fetch_corrects_offsets_set_by_a_client_with_the_same_replica_id() -> None:
+def test_follower_fetch_overwrites_offsets_from_a_client_that_used_its_replica_id() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)
@@ -133,7 +133,7 @@ def test_broker_restart_clears_the_bytes_measured_for_client_quotas() -> None:
     assert cluster.connect().ask(request, 9).throttle_time_ms == throttles_ms[0]
 
 
-def test_restarted_broker_deletes_a_topic_that_was_deleted_while_it_was_stopped() -> None:
+def test_restarted_broker_deletes_its_replicas_of_topics_deleted_during_its_downtime() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), acks=-1)
     cluster.state.stop_broker(2)

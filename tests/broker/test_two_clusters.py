@@ -26,7 +26,7 @@ def test_connection_ids_and_forced_throttle_ids_start_at_1_in_each_cluster() -> 
     assert run() == run()
 
 
-def test_throttles_set_by_a_test_are_numbered_in_the_order_they_are_added() -> None:
+def test_forced_throttle_rules_get_ids_in_the_order_in_which_they_are_added() -> None:
     throttles = VirtualCluster().state.forced_throttles
     later, earlier = ForcedThrottle(1), ForcedThrottle(2)
     assert (later.rule_id, earlier.rule_id) == (0, 0)

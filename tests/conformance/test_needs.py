@@ -48,7 +48,7 @@ def test_each_conformance_module_sets_all_broker_settings_that_its_tests_require
     )
 
 
-def test_conformance_test_that_needs_a_setting_its_module_does_not_set_raises_error() -> None:
+def test_needs_marker_for_a_setting_that_the_module_does_not_set_raises_value_error() -> None:
     test = Marked("test_x", [pytest.mark.needs("fetch.max.byte").mark])
     with pytest.raises(ValueError, match=r"test_x: .* the profile default does not set: fetch\.max\.byte"):
         needs_of(test, "default")

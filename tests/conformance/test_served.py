@@ -163,14 +163,14 @@ def test_conformance_test_is_skipped_if_the_cluster_release_rejects_a_topic_sett
         new_topic(subject, segment_bytes="300")
 
 
-def test_conformance_suite_sets_internal_segment_bytes_to_300_on_kafka_4_2() -> None:
+def test_conformance_suite_sets_internal_segment_bytes_for_small_segments_in_4_2() -> None:
     with foreign("4.2") as subject:
         topic = new_topic(subject, segment_bytes="300")
         topic.fill(*[batch_of_bytes(100)] * 4)
         assert [len(read(topic, 0).records), len(read(topic, 3).records)] == [300, 100]
 
 
-def test_conformance_test_for_another_kafka_release_is_skipped_with_the_reason() -> None:
+def test_skip_reason_of_a_test_for_other_kafka_releases_names_the_required_releases() -> None:
     with foreign("3.9") as subject:
         subject.need_release(ReleaseRange("3.9", "4.0"))
         with not_prepared("Kafka 4.0 or later (the cluster serves the versions of 3.9)"):

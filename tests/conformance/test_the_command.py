@@ -88,7 +88,7 @@ def test_conformance_suite_skips_large_fetches_on_brokers_with_a_low_fetch_limit
 
 
 @pytest.mark.slow
-def test_only_the_test_that_must_control_the_cluster_is_skipped_on_suitable_brokers() -> None:
+def test_conformance_run_on_suitable_brokers_skips_only_test_that_pauses_replication() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed

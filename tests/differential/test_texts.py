@@ -11,7 +11,7 @@ from tests.differential.texts import id_in_texts, shown
 NAMES = {"t-1-1795000000000000000": "topic", "no-t-1-1795000000000000000": "missing topic", "": "nothing"}
 
 
-def test_response_comparison_masks_names_in_error_messages_longest_name_first() -> None:
+def test_response_comparison_masks_the_longest_matching_name_in_an_error_message() -> None:
     text = "t-1-1795000000000000000-0 exists, no-t-1-1795000000000000000 does not"
     assert shown(text, NAMES) == "topic-0 exists, missing topic does not"
 
@@ -36,6 +36,6 @@ def test_response_comparison_includes_error_messages_of_groups_and_of_records() 
     assert plain(BatchIndexAndErrorMessage(0, "bad"), {})["batch_index_error_message"] == "bad"
 
 
-def test_response_comparison_shortens_only_texts_that_repeat_one_character() -> None:
+def test_response_comparison_shortens_a_text_only_if_it_repeats_a_single_character() -> None:
     long_text = "ab" * 100
     assert Shown().plain([long_text, "m" * 4096]) == [long_text, "'m' and 4095 more"]

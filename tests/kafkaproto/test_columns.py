@@ -70,7 +70,7 @@ def test_record_columns_contain_the_same_values_as_records_decoded_one_by_one(
 
 
 @pytest.mark.parametrize("kind", Compression, ids=lambda kind: kind.name)
-def test_record_columns_can_be_read_in_every_compression(kind: Compression) -> None:
+def test_records_of_each_compression_type_can_be_read_as_columns(kind: Compression) -> None:
     new_records = [NewRecord(b"x" * (90 + i % 3), b"key%d" % i, 10**12 + i * 7) for i in range(9000)]
     assert_all_say_the_same(build_batch(new_records, base_offset=7, compression=kind), new_records, 7)
 
@@ -95,7 +95,7 @@ def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
         columns(build_batch(new_records, max_timestamp=0))
 
 
-def test_column_reader_reads_9200_records_of_few_shapes_in_fewer_than_200_groups() -> None:
+def test_column_reader_decodes_9200_similar_records_in_fewer_than_200_groups() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     new_records = (
         [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100

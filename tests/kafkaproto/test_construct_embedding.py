@@ -48,7 +48,7 @@ def surrounded(layout: Message[Any]) -> construct.Struct:
 
 
 @core_first(ALL)
-def test_kafka_message_has_the_same_bytes_in_a_construct_library_struct_as_alone(entry: Entry) -> None:
+def test_kafka_message_has_equal_bytes_inside_and_outside_a_construct_library_struct(entry: Entry) -> None:
     values = Values(f"embedded {entry.id}")
     declared = surrounded(entry.layout)
     compiled = declared.compile()
@@ -171,7 +171,7 @@ def test_too_large_value_in_a_construct_library_struct_raises_error_with_field_p
 
 
 @in_both_forms
-def test_construct_struct_fields_named_skip_or_follow_do_not_disturb_message_parsing(
+def test_construct_struct_with_fields_named_skip_and_follow_parses_a_kafka_message(
     form: Callable[[Any], Any],
 ) -> None:
     names = ("room", "skip", "follow", "splices")
@@ -206,7 +206,7 @@ def test_class_select_of_construct_library_accepts_a_kafka_message_as_alternativ
 
 
 @in_both_forms
-def test_construct_struct_field_named_splices_does_not_disturb_an_optional_message(form: Callable[[Any], Any]) -> None:
+def test_construct_struct_with_a_field_named_splices_parses_an_optional_message(form: Callable[[Any], Any]) -> None:
     message = fetched(2, b"records")
     declared = form(construct.Struct("splices" / construct.Int8ub, "message" / construct.Optional(FETCH_RESPONSE_V11)))
     data = b"\3" + FETCH_RESPONSE_V11.encode(message)

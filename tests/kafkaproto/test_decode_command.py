@@ -189,7 +189,7 @@ def test_documented_decode_commands_that_take_hex_digits_succeed(capsys: pytest.
         assert "left" not in json.loads(capsys.readouterr().out)
 
 
-def test_apis_command_with_option_release_prints_the_api_versions_of_this_broker(
+def test_apis_command_for_a_release_prints_the_versions_that_the_test_broker_offers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["kafkaproto", "apis", "--release", "4.2"])

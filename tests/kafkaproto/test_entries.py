@@ -69,7 +69,7 @@ def test_transaction_markers_are_not_returned_as_records() -> None:
     ]
 
 
-def test_truncated_last_batch_raises_an_error_and_function_complete_bytes_omits_it() -> None:
+def test_truncated_last_batch_raises_an_error_and_is_not_counted_by_complete_bytes() -> None:
     edges = [0, *(entry.position + entry.header.size for entry in entries.batches(MIXED))]
     for cut in range(len(MIXED) + 1):
         whole = max(edge for edge in edges if edge <= cut)
@@ -202,7 +202,7 @@ def test_down_conversion_drops_uncompressed_records_below_the_fetch_offset() -> 
         assert down_convert(first, magic, 10) == b""
 
 
-def test_down_conversion_returns_batches_before_a_zstd_batch_and_raises_an_error() -> None:
+def test_down_conversion_returns_batches_before_a_zstd_batch_and_then_raises_error() -> None:
     data = of_magic(2, 0, Compression.GZIP) + of_magic(2, 3, Compression.ZSTD)
     pieces = down_converted(data, 1)
     assert len(list(entries.entries(next(pieces)))) == 3
@@ -232,7 +232,7 @@ def test_up_conversion_assigns_new_offsets_only_if_a_base_offset_is_given() -> N
         ("must be 0 or 1", of_magic(2, 0)),
     ],
 )
-def test_up_conversion_rejects_message_sets_that_kafka_would_not_append(text: str, data: bytes) -> None:
+def test_up_conversion_rejects_empty_unordered_and_mixed_magic_message_sets(text: str, data: bytes) -> None:
     with pytest.raises((EncodeError, DecodeError), match=text):
         up_convert(data)
 

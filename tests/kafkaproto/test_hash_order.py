@@ -109,7 +109,7 @@ GROUPED_ORDERS = [
 
 
 @pytest.mark.parametrize("order", GROUPED_ORDERS)
-def test_partitions_have_the_order_of_a_java_hash_map_filled_by_compute_if_absent(order: str) -> None:
+def test_partitions_are_sorted_as_in_a_java_hash_map_filled_by_compute_if_absent(order: str) -> None:
     called, printed = ([("__consumer_offsets", int(index)) for index in text.split()] for text in order.split(": "))
     assert grouped_order(called, partition_hash_bits) == printed
 
@@ -149,6 +149,6 @@ def partitions(text: str) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("order", COMMIT_ORDERS)
-def test_partitions_have_the_order_of_a_scala_map_copied_from_a_mutable_map(order: str) -> None:
+def test_partitions_are_sorted_as_in_a_scala_map_copied_from_a_mutable_map(order: str) -> None:
     added, printed = (partitions(text) for text in order.split(": "))
     assert scala_copy_order(added, topic_id_partition_hash_bits) == printed

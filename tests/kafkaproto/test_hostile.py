@@ -84,7 +84,7 @@ def test_decoding_any_message_version_with_a_changed_byte_raises_only_decode_err
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_random_bytes_raise_only_decode_errors(entry: Entry) -> None:
+def test_decoding_random_bytes_raises_only_decode_errors(entry: Entry) -> None:
     chance = random.Random(entry.id)
     for _ in range(25):
         decode_or_refuse(entry, chance.randbytes(chance.randrange(200)))

@@ -80,7 +80,7 @@ class Smallest:
 
 
 @core_first(NEWEST)
-def test_decoding_needs_at_most_40_bytes_of_memory_per_byte_outside_the_records(entry: Entry) -> None:
+def test_decoding_uses_at_most_40_bytes_of_memory_per_byte_that_is_no_record_data(entry: Entry) -> None:
     for data in worst_messages(entry.layout):
         peak = decoding_peak(entry.layout, data)
         assert peak <= 40 * (len(data) - records_in(entry.layout, data)) + records_in(entry.layout, data) + 64 * 1024
@@ -150,7 +150,7 @@ class Ordinary(Smallest):
 
 
 @core_first(HEAVY)
-def test_decoder_memory_limit_allows_1500_array_items_with_names_of_5_letters(entry: Entry) -> None:
+def test_decoder_memory_limit_accepts_any_array_of_1500_items_with_5_letter_strings(entry: Entry) -> None:
     for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)]:
         obj = Ordinary(array, 1500).message(entry.layout)
         assert entry.layout.decode(entry.layout.encode(obj)) == obj

@@ -85,7 +85,7 @@ def test_decoder_memory_limit_is_linear_in_message_size_and_below_64_kib_for_0_b
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_memory_limit_by_message_size_rejects_5000_names_of_1_but_not_of_3_letters() -> None:
+def test_memory_limit_per_message_byte_rejects_5000_1_byte_but_not_3_byte_strings() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

@@ -29,7 +29,7 @@ def test_merged_message_definition_has_all_versions_of_both_kafka_releases() -> 
     assert merge(message("0-3"), message("4-5"))["validVersions"] == "0-5"
 
 
-def test_merged_definition_is_the_older_one_if_the_newer_release_adds_no_version() -> None:
+def test_merged_definition_equals_the_older_definition_if_no_version_was_added() -> None:
     older = message("0-3", field("A", "0-2"), field("B"))
     assert merge(older, message("2-3", field("A", "2"))) == older
 
@@ -59,7 +59,7 @@ def test_field_made_nullable_by_the_newer_release_stays_non_nullable_in_old_vers
     assert merged_field == field("A", nullableVersions="1+")
 
 
-def test_merge_ignores_a_new_field_of_versions_that_the_older_release_already_has() -> None:
+def test_merge_ignores_a_field_that_a_newer_release_adds_to_an_existing_version() -> None:
     assert merged_fields([], [field("A", "2-3")]) == []
 
 

@@ -34,7 +34,7 @@ def test_function_versions_returns_the_api_versions_of_a_kafka_release(
     assert versions(release)[key] == expected
 
 
-def test_every_api_in_the_release_table_has_a_name() -> None:
+def test_every_api_key_of_every_kafka_release_has_an_api_name() -> None:
     assert {key for release in releases() for key in versions(release)} == {*APIS, *NAMES}
     assert not APIS.keys() & NAMES.keys()
 

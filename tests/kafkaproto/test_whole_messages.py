@@ -24,7 +24,7 @@ def test_message_class_encodes_and_decodes_the_version_given_as_an_argument() ->
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, *DATA_ENTRIES], ids=lambda entry: entry.id)
-def test_every_message_class_has_a_layout_for_each_version(entry: Entry) -> None:
+def test_every_message_class_returns_its_field_layout_for_each_version(entry: Entry) -> None:
     assert issubclass(entry.layout.cls, Whole)
     assert entry.layout.cls.layout(entry.version) is entry.layout
 

@@ -192,7 +192,7 @@ def test_building_the_long_test_run_report_with_an_unknown_test_raises_value_err
         page(["new"], {}, ["new"], "fed9876")
 
 
-def test_long_test_run_report_shows_the_amount_of_work_of_each_part_with_a_result() -> None:
+def test_long_test_run_report_says_how_much_was_run_in_each_part_that_has_a_result() -> None:
     results = read()
     for part in all_parts():
         if part.name in results:
@@ -234,7 +234,7 @@ def test_long_test_run_discards_a_result_if_the_code_changed_during_the_run(
     assert ("its result is not kept" in capsys.readouterr().err) == changed
 
 
-def test_long_test_run_accepts_varying_responses_only_if_a_reason_is_recorded(
+def test_long_test_run_fails_if_responses_vary_and_no_reason_is_recorded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     step = "beat", {"member": "A"}

@@ -31,7 +31,7 @@ def dumped(text: str) -> str:
         ("_A = 1\n\ndef f():\n    return _A", "_B = 1\n\ndef f():\n    return _B"),
     ],
 )
-def test_files_that_differ_only_in_words_count_as_the_same_code(before: str, after: str) -> None:
+def test_python_files_that_differ_only_in_docstrings_or_private_names_count_as_equal(before: str, after: str) -> None:
     assert dumped(before) == dumped(after)
 
 
@@ -56,5 +56,5 @@ def test_files_that_differ_only_in_words_count_as_the_same_code(before: str, aft
         ('def f():\n    b = 1\n    return f"{b=}"', 'def f():\n    c = 1\n    return f"{c=}"'),
     ],
 )
-def test_files_that_differ_in_what_they_do_or_offer_count_as_different_code(before: str, after: str) -> None:
+def test_python_files_that_differ_in_behaviour_or_public_names_count_as_different(before: str, after: str) -> None:
     assert dumped(before) != dumped(after)

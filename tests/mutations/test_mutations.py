@@ -294,7 +294,7 @@ def test_mutation_testing_parses_failing_test_names_from_pytest_output() -> None
     assert first_failed("Killed\n") == ""
 
 
-def test_last_stage_of_mutation_testing_ignores_the_test_folders_of_earlier_stages() -> None:
+def test_last_stage_of_mutation_testing_runs_no_test_folder_of_an_earlier_stage() -> None:
     *named, rest = STAGES
     ignored = {path.removeprefix("--ignore=") for path in rest.paths[1:]}
     assert ignored == {path for stage in named for path in stage.paths} | {"tests/mutations"}

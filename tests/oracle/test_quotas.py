@@ -268,7 +268,9 @@ def in_any_order(entries: Any) -> list[str]:
 
 @pytest.mark.rule("Q-19", "Q-20", "Q-21")
 @pytest.mark.parametrize("seed", range(30))
-def test_client_quotas_are_altered_and_described_as_by_the_kafka_controller(quotas: QuotaOracle, seed: int) -> None:
+def test_random_client_quota_requests_get_the_same_results_as_from_kafka_controller(
+    quotas: QuotaOracle, seed: int
+) -> None:
     rng, store, steps, expected = Random(seed), ClientQuotaStore(), [], []
     for _ in range(200):
         if rng.random() < 0.5:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.broker.committed_offset import NOTHING, CommittedOffset
 
 
-def test_committed_offset_model_accepts_only_acknowledged_or_pending_commits() -> None:
+def test_committed_offset_model_accepts_only_last_acknowledged_or_unanswered_commits() -> None:
     offset = CommittedOffset()
     offset.check(NOTHING)
     offset.acknowledge(offset.send(5))

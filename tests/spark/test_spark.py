@@ -84,7 +84,7 @@ def test_spark_starting_timestamp_finds_the_first_record_at_or_after_that_time(s
     assert {r.partition: r["count"] for r in rows} == {0: 20, 1: 20, 2: 30}
 
 
-def test_spark_with_strategy_latest_reads_no_rows_if_start_time_is_after_all_records(
+def test_spark_start_time_after_all_records_reads_no_rows_if_its_strategy_is_latest(
     spark: Any, kafka: TestCluster
 ) -> None:
     fill(kafka, 5)

@@ -368,7 +368,7 @@ def test_unset_timestamp_before_and_after_max_ms_use_timestamp_difference_max_ms
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_describe_configs_of_a_broker_shows_the_cluster_wide_value_plus_9000_as_9000() -> None:
+def test_describe_configs_of_a_broker_drops_the_plus_sign_of_a_cluster_wide_number() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))

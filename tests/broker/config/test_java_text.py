@@ -28,7 +28,7 @@ def test_function_java_trim_removes_leading_and_trailing_characters_up_to_u0020(
         (" , a,", ["", "a", ""]),
     ],
 )
-def test_only_blanks_and_line_breaks_around_the_commas_of_a_list_setting_are_removed(
+def test_list_setting_is_split_at_commas_and_ascii_whitespace_around_them_is_removed(
     text: str, items: list[str]
 ) -> None:
     assert java_items(text) == items

@@ -40,7 +40,7 @@ def test_each_documented_reason_for_no_effect_applies_to_at_least_one_setting() 
     assert {reason_of(name) for name in names} == set(REASONS)
 
 
-def test_each_documented_regex_matches_at_least_one_setting_without_effect() -> None:
+def test_each_name_pattern_for_settings_without_effect_matches_at_least_one_setting() -> None:
     names = {setting.name for release in ("3.9", "4.2") for setting in without_effect(release)}
     patterns = [pattern for text in REASONS.values() for pattern in text.split()]
     assert [pattern for pattern in patterns if not any(re.fullmatch(pattern, name) for name in names)] == []

@@ -46,7 +46,7 @@ def cluster() -> VirtualCluster:
 
 @pytest.mark.rule("F-3")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_fetch_versions_before_3_limit_each_partition_but_not_the_whole_response(
+def test_fetch_before_v3_limits_bytes_of_each_partition_but_not_of_the_response(
     cluster: VirtualCluster, version: int
 ) -> None:
     for index in range(3):

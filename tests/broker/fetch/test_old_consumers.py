@@ -25,7 +25,7 @@ def test_fetch_v0_to_v3_gets_an_error_if_message_downconversion_enable_is_false(
 
 
 @pytest.mark.rule("N-9")
-def test_all_replicas_have_the_same_log_start_and_log_end_after_an_acks_all_produce() -> None:
+def test_acks_all_produce_copies_a_raised_log_start_of_the_leader_to_the_followers() -> None:
     cluster = three()
     client = cluster.connect()
     for _ in range(3):

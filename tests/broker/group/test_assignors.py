@@ -127,7 +127,7 @@ def test_range_assignor_computes_the_same_targets_for_any_order_of_the_members(
 
 
 @given(group=groups(homogeneous=False))
-def test_uniform_assignor_of_kafka_3_9_assigns_each_partition_once_or_raises_error(
+def test_uniform_assignor_of_kafka_3_9_assigns_each_partition_of_a_new_group_once(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     """It cannot fail for a group without current targets."""
@@ -138,7 +138,7 @@ def test_uniform_assignor_of_kafka_3_9_assigns_each_partition_once_or_raises_err
     assert_complete(new, counts, assign_uniform(new, counts, is_release_4=False, is_release_4_1=False))
 
 
-def test_uniform_assignor_assigns_topics_in_an_order_that_depends_on_the_topic_count() -> None:
+def test_uniform_assignor_orders_topics_as_in_a_hash_table_sized_by_the_topic_count() -> None:
     """The topics are in buckets 18 and 3 of 32, or in buckets 2 and 3 of 16. The first member gets the partition of the topic in the first bucket."""
     late, early = bytes(15) + b"\x12", bytes(15) + b"\x03"
     for subscribed, first in ((2, late), (13, early)):

@@ -49,7 +49,7 @@ def test_kip_848_protocol_is_disabled_by_default_in_kafka_3_9() -> None:
 
 @pytest.mark.rule("GN-66")
 @pytest.mark.parametrize(("count", "most"), [(25_000, 100_000), (25_001, 25_001)])
-def test_3_9_repeats_groups_in_consumer_group_describe_up_to_100_000_results(count: int, most: int) -> None:
+def test_consumer_group_describe_in_3_9_repeats_groups_unless_over_100000_results(count: int, most: int) -> None:
     """Each of the 4 partitions of `__consumer_offsets` has a group of the request."""
     group = Group("3.9")
     names = [f"group-{number}" for number in range(count)]

@@ -121,7 +121,7 @@ def test_partitions_are_revoked_from_a_member_before_another_member_gets_them(gr
 
 
 @pytest.mark.rule("SN-31")
-def test_response_to_a_heartbeat_with_all_fields_repeats_an_unchanged_assignment(group: Group) -> None:
+def test_consumer_group_heartbeat_with_all_fields_returns_an_unchanged_assignment(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -177,7 +177,7 @@ def test_each_leaving_member_starts_a_new_epoch_and_the_last_one_empties_the_gro
 
 
 @pytest.mark.rule("SN-35")
-def test_static_member_keeps_its_partitions_while_it_is_temporarily_away(group: Group) -> None:
+def test_static_member_that_leaves_with_epoch_minus_2_keeps_its_partitions(group: Group) -> None:
     assert group.epoch_and_partitions(group.join("A", instance_id="i1")) == (1, ALL)
     assert group.join("B", instance_id="i1").error_code == UNRELEASED
     assert group.join("A", instance_id="i1").error_code == UNRELEASED
@@ -194,7 +194,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_away(group: 
 
 
 @pytest.mark.rule("GN-30")
-def test_static_member_that_stays_away_is_removed_when_its_session_expires(group: Group) -> None:
+def test_static_member_that_left_with_epoch_minus_2_is_removed_when_session_expires(group: Group) -> None:
     group.join("A", instance_id="i1")
     group.beat("A", -2, instance_id="i1")
     group.cluster.advance(SESSION_MS - 1)

@@ -46,7 +46,7 @@ def test_heartbeat_rejected_because_the_assignor_fails_does_not_extend_the_sessi
     assert [member.member_id for member in group.described().members] == ["B"]
 
 
-def test_member_that_was_fenced_is_still_fenced_after_the_assignor_has_failed() -> None:
+def test_fenced_member_still_gets_error_fenced_member_epoch_after_assignor_failure() -> None:
     group = new_group()
     group.join("D")
     group.cluster.state.nodes[0].groups.fence_member("g", "D", group.cluster.clock.now_ms())
@@ -56,7 +56,7 @@ def test_member_that_was_fenced_is_still_fenced_after_the_assignor_has_failed() 
     assert group.beat("D", 1).error_code == FENCED_EPOCH
 
 
-def test_classic_member_must_still_sync_in_time_after_the_assignor_has_failed() -> None:
+def test_classic_member_that_does_not_sync_is_removed_even_if_its_rejoin_failed() -> None:
     """The member joined, did not sync, and joined again in vain. It is removed when its first rebalance timeout of 20 s ends."""
     group = new_group()
     enter(group)

@@ -81,7 +81,7 @@ def with_offset(release_name: str) -> Group:
 
 @pytest.mark.rule("GO-9", "GC-59", "GC-60")
 @pytest.mark.parametrize("is_consumer", [False, True])
-def test_delete_groups_and_offset_delete_change_nothing_if_their_write_is_rejected(is_consumer: bool) -> None:
+def test_delete_groups_and_offset_delete_change_nothing_if_the_log_append_fails(is_consumer: bool) -> None:
     group = with_offset("4.2")
     if is_consumer:
         group.join("A")

@@ -56,7 +56,7 @@ def test_new_coordinator_loads_a_classic_group_that_reuses_the_id_of_a_removed_g
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_list_groups_shows_a_removed_group_until_its_coordinator_replicates_a_record(bench: TransactionBench) -> None:
+def test_list_groups_lists_a_removed_group_until_the_next_record_is_replicated(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)
@@ -98,7 +98,7 @@ def test_group_recreated_by_a_join_has_no_offsets_of_topics_deleted_before_the_j
     assert group.committed() == {}
 
 
-def test_empty_group_removed_by_a_rejected_join_is_reported_to_observers_as_dead(bench: TransactionBench) -> None:
+def test_removal_of_an_empty_group_by_a_rejected_join_reports_group_state_dead(bench: TransactionBench) -> None:
     group = empty_group(bench)
     changes: list[GroupChange] = []
 

@@ -331,7 +331,7 @@ def test_group_request_to_another_broker_than_the_coordinator_gets_an_error() ->
         ]
 
 
-def test_journal_has_a_parked_event_for_a_join_group_request_that_waits(cluster: VirtualCluster) -> None:
+def test_waiting_join_group_request_adds_a_parked_event_to_the_journal_of_the_broker(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(join(), 3)
     assert client.answers == []

@@ -170,7 +170,7 @@ def test_offset_commit_written_during_a_group_upgrade_is_not_lost() -> None:
     assert (kind(group)[0], committed(group)) == ("consumer", 7)
 
 
-def test_journal_names_a_changed_group_protocol_as_a_cause_of_the_rebalance() -> None:
+def test_rebalance_event_in_the_journal_names_a_changed_group_protocol_as_a_cause() -> None:
     group = with_policy("4.2", None)
     member_id = classic_member(group)
     group.join("A")

@@ -96,7 +96,7 @@ def test_offsets_of_topics_subscribed_only_by_a_regular_expression_do_not_expire
 
 
 @pytest.mark.rule("GN-14", "GN-49")
-def test_rejected_heartbeats_of_one_member_do_not_extend_the_session_of_another(group: Group) -> None:
+def test_rejected_heartbeats_of_a_member_do_not_extend_the_session_of_other_members(group: Group) -> None:
     group.join("silent")
     for _ in range(5):
         group.cluster.advance(10_000)
@@ -186,7 +186,7 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
 
 @pytest.mark.rule("GN-55")
 @pytest.mark.parametrize("is_heartbeat", [True, False])
-def test_kip_848_join_ends_a_parked_classic_join_and_unblocks_pipelined_requests(is_heartbeat: bool) -> None:
+def test_kip_848_join_fails_a_parked_join_group_and_the_next_request_is_answered(is_heartbeat: bool) -> None:
     group = Group("4.2", group_initial_rebalance_delay_ms="3000")
     client = group.cluster.connect(0)
     client.send(join_request(), 3)
@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_failed_sync_group_that_replicates_late_does_not_downgrade_an_upgraded_group() -> None:
+def test_late_replication_of_a_failed_sync_group_does_not_undo_a_group_upgrade() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")
@@ -256,7 +256,7 @@ def test_group_becomes_classic_again_even_if_a_member_sent_damaged_protocol_meta
 
 
 @pytest.mark.rule("GN-55")
-def test_upgraded_classic_group_assigns_each_partition_to_exactly_one_member() -> None:
+def test_group_upgrade_gives_a_doubly_assigned_partition_to_exactly_one_member() -> None:
     """A leader may assign partitions that do not exist, and the same one to two members."""
     group = Group("4.2", group_initial_rebalance_delay_ms="1000")
     clients = [group.cluster.connect(0) for _ in range(2)]

@@ -23,7 +23,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_partitions_of_a_topic_have_the_order_of_a_timeline_hash_map_of_kafka(order: str) -> None:
+def test_partition_table_is_iterated_in_the_order_of_kafkas_timeline_hash_map(order: str) -> None:
     changes, printed = (text.split() for text in order.split(": "))
     table: PartitionTable[str] = PartitionTable()
     for change in changes:
@@ -36,7 +36,7 @@ def test_partitions_of_a_topic_have_the_order_of_a_timeline_hash_map_of_kafka(or
     assert dict(table) == table.in_table_order()
 
 
-def test_topics_have_the_order_of_a_table_that_shrinks_only_when_it_is_empty() -> None:
+def test_partition_table_keeps_the_hash_order_of_its_largest_size_until_cleared() -> None:
     names = [f"topic-{number}" for number in range(9)]
     table = PartitionTable({(name, 0): name for name in names})
     assert list(table.in_table_order().values()) == timeline_order(names, java_hash_bits)

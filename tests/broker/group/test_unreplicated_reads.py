@@ -104,7 +104,7 @@ def test_offset_fetch_returns_only_replicated_commits_and_reads_no_log_records()
     assert log.reads == 2
 
 
-def test_offset_commit_queue_drops_replicated_commits_but_no_unreplicated_commits() -> None:
+def test_replicated_offset_commits_leave_the_queue_and_unreplicated_commits_stay() -> None:
     coordinator = Coordinator(Log())
     [followed] = coordinator.committed._partitions.values()
     for offset in range(10 * MAX_QUEUED):

@@ -59,7 +59,7 @@ def test_append_sets_offsets_and_leader_epoch_without_invalidating_batch_checksu
 
 
 @pytest.mark.rule("F-9")
-def test_reading_a_log_begins_with_a_whole_batch_but_may_end_within_a_batch() -> None:
+def test_log_read_starts_at_a_batch_boundary_but_its_byte_limit_may_split_a_batch() -> None:
     log, sizes = three_batches()
     whole = log.read_all()
     for offset, start in [(0, 0), (2, 0), (3, sizes[0]), (4, sizes[0]), (5, sum(sizes[:2])), (9, sum(sizes[:2]))]:

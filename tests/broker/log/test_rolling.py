@@ -53,7 +53,7 @@ class KafkaSegment:
 @pytest.mark.rule("CF-28")
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("memory_bytes", [0, 3000, 1 << 30])
-def test_full_indexes_end_segments_at_the_same_batch_as_in_kafka(seed: int, memory_bytes: int) -> None:
+def test_segment_with_a_full_index_rolls_at_the_same_batch_as_in_kafka(seed: int, memory_bytes: int) -> None:
     draw = random.Random(seed)
     segment_bytes = draw.choice([2000, 1 << 30])
     store = Store(MemoryBudget(memory_bytes), segment_bytes)
@@ -79,7 +79,7 @@ def test_full_indexes_end_segments_at_the_same_batch_as_in_kafka(seed: int, memo
     assert len(expected) >= 3
 
 
-def test_appends_count_no_index_entries_with_default_settings() -> None:
+def test_log_does_not_track_index_sizes_if_index_settings_have_default_values() -> None:
     cluster = VirtualCluster(1)
     cluster.topic("t")
     assert replica(cluster, 0).log.store.roll_conditions.indexes is None

@@ -69,7 +69,7 @@ def test_last_stable_offset_advances_only_after_the_marker_is_replicated() -> No
 
 
 @pytest.mark.rule("TX-54")
-def test_transaction_marker_without_an_open_transaction_aborts_nothing() -> None:
+def test_marker_without_an_open_transaction_adds_no_aborted_transaction() -> None:
     log = new_log()
     assert end(log, FIRST, commit=False) == 0
     assert aborted(log, 0) == [] and log.last_stable_offset == 1
@@ -121,7 +121,7 @@ def test_non_transactional_batch_of_a_producer_with_an_open_transaction_is_rejec
 
 @pytest.mark.rule("TX-33")
 @pytest.mark.parametrize(("adds_partitions", "accepted"), [(True, 0), (False, 3)])
-def test_first_batch_after_transaction_verification_must_not_skip_sequence_numbers(
+def test_first_batch_after_transaction_verification_with_a_sequence_gap_is_rejected(
     adds_partitions: bool, accepted: int
 ) -> None:
     """With transaction version 2 it is 0, and otherwise not above the lowest that was tried."""
@@ -232,7 +232,7 @@ def test_producer_with_an_open_transaction_does_not_expire() -> None:
 
 
 @pytest.mark.rule("F-20")
-def test_aborted_transactions_of_a_short_read_include_those_in_the_next_4096_bytes() -> None:
+def test_short_read_also_lists_aborted_transactions_of_about_the_next_4096_log_bytes() -> None:
     """Kafka's `fetchUpperBoundOffset`: the index has one entry for about 4 KiB, so a short read lists transactions that begin soon after it."""
     log = new_log()
     for sequence in range(100):

@@ -236,7 +236,7 @@ def test_error_message_about_records_without_keys_lists_the_first_three_records(
         (Compression.GZIP, "lz4", "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=1 bytes)"),
     ],
 )
-def test_log_append_time_flag_error_contains_the_record_in_the_text_form_of_kafka(
+def test_error_for_a_log_append_time_flag_prints_the_record_in_the_format_of_kafka(
     codec: Compression, compression_type: str, described: str
 ) -> None:
     data = build_batch([NewRecord(b"v", None, 7)], compression=codec, attributes=0x08)

@@ -61,7 +61,7 @@ def test_broker_restarted_within_its_broker_session_is_fenced_before_it_rejoins(
     assert metadata(cluster) == rejoined  # the old session ended with the start
 
 
-def test_metadata_lists_stopped_brokers_only_if_they_disable_controlled_shutdown() -> None:
+def test_metadata_omits_a_stopped_broker_only_if_controlled_shutdown_is_enabled() -> None:
     cluster = made(**{"1.controlled.shutdown.enable": "true"})
     cluster.state.stop_broker(1)
     assert metadata(cluster) == ([0, 2], [(0, 0, [0]), (0, 1, [0])])

@@ -214,7 +214,7 @@ def test_requests_in_the_journal_have_no_details_if_details_are_disabled() -> No
     assert (latest(cluster).details, latest(cluster).errors) == (None, ())
 
 
-def test_journal_entry_after_a_disconnect_contains_no_details_of_the_parked_fetch(cluster: VirtualCluster) -> None:
+def test_fetch_details_of_a_disconnected_client_are_not_in_the_next_journal_entry(cluster: VirtualCluster) -> None:
     parked = cluster.connect(client_id="parked")
     request = fetch("orders", 0, 0)
     request.max_wait_ms = 1000

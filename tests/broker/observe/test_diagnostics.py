@@ -124,7 +124,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("data", "text"), REFUSED.values(), ids=REFUSED)
-def test_refused_connection_logs_one_line_with_advice_for_the_user(
+def test_refused_request_or_connection_logs_one_line_with_its_cause_and_advice(
     cluster: VirtualCluster, lines: Lines, data: bytes, text: str
 ) -> None:
     sent(cluster.connect(1, address="10.0.0.7"), data)
@@ -180,7 +180,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_refused_client_is_logged_again_once_3_newer_clients_displace_it_from_memory(
+def test_refused_client_is_logged_again_after_3_others_if_memory_holds_3_clients(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -272,7 +272,7 @@ def test_client_that_looks_up_its_coordinator_but_never_joins_the_group_is_logge
     assert len(lines()) == 1
 
 
-def test_coordinator_lookups_cause_no_advice_to_enable_kip_848_if_it_is_enabled(lines: Lines) -> None:
+def test_coordinator_lookups_log_no_advice_to_enable_kip_848_on_kip_848_brokers(lines: Lines) -> None:
     cluster = VirtualCluster(2, {"group.coordinator.rebalance.protocols": "classic,consumer"}, clock=None)
     client = cluster.connect(client_id="me")
     for _ in range(4):

@@ -83,7 +83,7 @@ def test_journal_topic_gets_a_throttle_record_with_the_quota_and_the_throttle_ti
     assert (record.key, record.timestamp_ms) == (b"test", at_ms)
 
 
-def test_throttle_injected_by_a_test_has_no_quota_in_the_journal_topic() -> None:
+def test_journal_topic_record_of_a_forced_throttle_names_no_quota() -> None:
     cluster = virtual()
     cluster.state.forced_throttles.add(ForcedThrottle(7))
     cluster.connect(client_id=None).ask(metadata(), 9)
@@ -92,7 +92,7 @@ def test_throttle_injected_by_a_test_has_no_quota_in_the_journal_topic() -> None
     assert (entry["client_id"], entry["throttle_ms"], entry["bound"], entry["entity"]) == (None, 7, None, None)
 
 
-def test_journal_topic_gets_log_end_after_a_produce_and_offset_reached_after_a_fetch() -> None:
+def test_journal_topic_gets_log_end_of_each_produce_and_next_offset_of_each_fetch() -> None:
     cluster = virtual()
     writer, reader = cluster.connect(client_id="writer"), cluster.connect(client_id="reader")
     entry = batch(b"x" * 100)
@@ -121,7 +121,7 @@ def test_journal_topic_shows_that_a_throttled_fetch_did_not_advance_the_fetch_of
     assert (read["next_offset"], read["high_watermark"]) == (0, 1)
 
 
-def test_journal_topic_gets_the_offset_reached_by_a_parked_fetch_when_it_completes() -> None:
+def test_journal_topic_gets_the_next_offset_of_a_parked_fetch_after_its_completion() -> None:
     cluster = virtual()
     reader = cluster.connect(client_id="reader")
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 11)
@@ -157,7 +157,7 @@ def test_journal_topic_stops_reporting_the_lag_of_a_consumer_that_has_disconnect
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_journal_that_tracks_at_most_3_client_offsets_drops_the_oldest_partition(
+def test_journal_limited_to_3_client_offsets_drops_all_offsets_of_oldest_partition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)

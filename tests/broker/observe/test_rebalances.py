@@ -363,7 +363,7 @@ def test_consumer_group_that_cannot_be_stored_has_group_events_stable_and_then_d
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_dead_event_is_reported_only_for_a_group_with_an_earlier_group_event() -> None:
+def test_group_event_with_state_dead_is_reported_only_after_an_earlier_group_event() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(

@@ -63,7 +63,7 @@ def recorded(entry: Entry, response: Any) -> Exchange:
 
 
 @pytest.mark.parametrize("entry", RESPONSES, ids=lambda entry: entry.id)
-def test_journal_and_trace_find_each_error_code_of_a_response(entry: Entry) -> None:
+def test_error_code_in_any_field_of_a_response_is_found_by_journal_and_trace(entry: Entry) -> None:
     for name, response in responses_with_one_error(entry):
         assert response_details(response, RequestDetails(), bytes.hex).errors == (ERROR.name,), name
         assert list(Decoded(recorded(entry, response)).errors()) == [ERROR], name

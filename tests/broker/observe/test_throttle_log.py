@@ -106,7 +106,7 @@ def test_throttle_of_a_quota_entity_is_logged_at_most_once_per_second(
     assert [line.endswith("; 3 more since the last line") for line in lines()] == [True]
 
 
-def test_log_line_of_a_forced_throttle_contains_the_id_of_its_rule(
+def test_log_line_of_a_throttle_forced_by_a_test_rule_contains_the_rule_id(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")

@@ -501,7 +501,7 @@ def test_trace_records_the_high_watermark_advance_before_the_acks_all_response()
         }
 
 
-def test_flag_first_is_set_only_in_the_first_log_offsets_entry_of_a_partition(bench: Bench) -> None:
+def test_trace_flags_only_the_first_log_offsets_entry_of_a_partition_as_first(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()

@@ -84,7 +84,9 @@ def test_transaction_history_names_a_newer_producer_as_the_cause_of_an_abort(
     ]
 
 
-def test_transaction_history_continues_when_the_coordinator_moves(bench: TransactionBench, topic: Topic) -> None:
+def test_transaction_history_contains_the_commit_that_a_new_coordinator_completes(
+    bench: TransactionBench, topic: Topic
+) -> None:
     producer = bench.begin(topic)
     first = only(bench, producer).broker_id
     bench.move(producer)

@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_method_explain_omits_a_batch_too_large_for_a_quota_if_it_blocks_no_consumer(
+def test_method_explain_omits_a_batch_above_the_fetch_quota_that_blocks_no_consumer(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -218,9 +218,7 @@ def test_method_explain_lists_only_the_newest_batch_too_large_for_a_fetch_quota(
 
 
 @pytest.mark.parametrize("option", ["trace", "data_dir", "memory_bytes"])
-def test_method_explain_lists_a_batch_too_large_for_a_quota_if_the_broker_uses_files(
-    option: str, tmp_path: Path
-) -> None:
+def test_method_explain_lists_a_batch_above_the_fetch_quota_if_the_log_is_on_disk(option: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {option: 0 if option == "memory_bytes" else tmp_path}
     with cluster(topics={"orders": 1}, clock="manual", **options) as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)
@@ -231,7 +229,7 @@ def test_method_explain_lists_a_batch_too_large_for_a_quota_if_the_broker_uses_f
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_sampled_rate_never_measures_longer_than_function_longest_window_ms_returns(
+def test_measured_window_of_a_sampled_rate_never_exceeds_longest_window_ms(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -242,7 +240,7 @@ def test_sampled_rate_never_measures_longer_than_function_longest_window_ms_retu
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_function_longest_window_ms_returns_a_length_that_a_rate_window_can_reach(samples: int) -> None:
+def test_measured_window_of_a_sampled_rate_can_reach_longest_window_ms(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

@@ -102,7 +102,7 @@ def confluent(bootstrap: str) -> None:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("clients", [kafka_python, confluent])
-def test_proxy_trace_and_broker_trace_give_the_same_table_rows_for_answered_requests(
+def test_tables_of_proxy_trace_and_broker_trace_have_equal_rows_of_answered_requests(
     clients: Callable[[str], None], tmp_path: Path
 ) -> None:
     with (

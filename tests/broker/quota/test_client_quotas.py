@@ -130,7 +130,7 @@ def test_quota_defined_at_any_of_the_eight_levels_is_the_quota_of_a_matching_cli
         (ALL, ("", "c")),
     ],
 )
-def test_metric_tags_of_a_client_without_quota_depend_on_the_configured_quota_levels(
+def test_quota_levels_decide_if_metrics_of_unlimited_clients_have_user_or_client_id(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}
@@ -287,7 +287,7 @@ def test_quota_usage_of_a_client_is_measured_from_zero_after_an_idle_hour() -> N
 
 
 @pytest.mark.rule("Q-10")
-def test_unused_quota_sensors_expire_at_30_second_checks_and_used_sensors_remain() -> None:
+def test_check_every_30_s_removes_idle_quota_sensors_and_keeps_sensors_in_use() -> None:
     c, sensors = Cluster(), Living(Sensor)
     c.set(1000, None, DEFAULT)
     for n in range(100):

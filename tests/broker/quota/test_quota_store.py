@@ -170,7 +170,7 @@ def test_error_for_2_invalid_quota_keys_names_the_key_a_java_hash_map_iterates_f
 
 
 @pytest.mark.rule("Q-20")
-def test_repeated_quota_key_gets_error_invalid_request_and_other_entities_change() -> None:
+def test_entity_with_a_repeated_quota_key_is_rejected_and_other_entities_are_altered() -> None:
     store = ClientQuotaStore()
     results = store.alter(
         [
@@ -340,7 +340,7 @@ def test_contradictory_describe_client_quotas_filter_is_rejected(components: lis
 
 
 @pytest.mark.rule("D9b")
-def test_settings_quota_producer_default_and_override_set_client_id_quotas() -> None:
+def test_quota_producer_default_and_override_settings_set_quotas_of_client_ids() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,

@@ -86,7 +86,7 @@ def test_append_with_acks_all_does_not_wait_if_the_leader_is_the_only_replica() 
 
 
 @pytest.mark.rule("P-7")
-def test_invalid_batch_gets_error_not_enough_replicas_if_the_isr_is_too_small() -> None:
+def test_acks_all_append_checks_the_isr_size_before_it_validates_the_batch() -> None:
     cluster = three(**{"min.insync.replicas": "2"})
     for broker_id in (1, 2):
         cluster.state.stop_broker(broker_id)
@@ -140,7 +140,7 @@ def by_the_journal(cluster: VirtualCluster) -> None:
     [("t", by_request), ("t", by_a_test), (DEFAULT_TOPIC, by_the_journal)],
     ids=["request", "test", "journal"],
 )
-def test_append_by_a_client_a_test_or_the_event_journal_completes_a_parked_fetch(
+def test_parked_fetch_completes_after_an_append_by_client_or_test_or_event_journal(
     topic: str, write: Callable[[VirtualCluster], None]
 ) -> None:
     cluster = VirtualCluster(2, journal_topic=DEFAULT_TOPIC)

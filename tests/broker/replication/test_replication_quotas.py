@@ -57,7 +57,7 @@ def as_follower(cluster: VirtualCluster, offset: int, broker_id: int = 2, **more
         ("1:0,", {1}, set()),
     ],
 )
-def test_only_partitions_listed_with_the_id_of_a_broker_are_throttled_on_that_broker(
+def test_throttled_replicas_setting_throttles_only_listed_partition_and_broker_pairs(
     text: str, on_0: set[int], on_1: set[int]
 ) -> None:
     """The tests shouldParse... of Kafka's DynamicConfigChangeTest."""

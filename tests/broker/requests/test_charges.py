@@ -94,7 +94,7 @@ def test_bytes_of_a_throttled_fetch_are_credited_back_to_the_quota() -> None:
 
 
 @pytest.mark.rule("Q-13")
-def test_bytes_of_a_fetch_throttled_for_request_time_are_credited_back_to_the_quota() -> None:
+def test_fetch_throttled_by_the_request_quota_is_not_charged_to_the_fetch_byte_quota() -> None:
     q = quotas(fetch=1000, request=1)
     assert which(charge_fetch(q, "u", "c", 9000, 10.5, 0)) == (500, "Request")
     assert q.fetch.record("u", "c", 0, 0) == 0
@@ -112,7 +112,7 @@ def test_bytes_of_a_throttled_fetch_are_subtracted_from_the_current_quota_sample
 
 
 @pytest.mark.rule("Q-14")
-def test_4096_byte_fetches_at_quota_250_bytes_per_s_are_throttled_6384_or_6000_ms() -> None:
+def test_4096_byte_fetches_at_250_bytes_per_s_wait_6384_and_6000_ms_in_turn() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)

@@ -48,7 +48,7 @@ ERRORS = {E.NONE, E.INVALID_PRODUCER_ID_MAPPING, *(error for table in TABLE.valu
 
 @pytest.mark.rule("TX-68")
 @pytest.mark.parametrize("api", list(LATEST))
-def test_transaction_errors_are_converted_to_the_errors_of_kafka_in_each_api_version(api: ApiKey) -> None:
+def test_transaction_error_code_in_each_api_version_equals_the_code_kafka_returns(api: ApiKey) -> None:
     for error in ERRORS:
         first, instead = REPLACED.get((api, E(error)), (0, E.NONE))
         for version in range(LATEST[api] + 1):
@@ -56,7 +56,7 @@ def test_transaction_errors_are_converted_to_the_errors_of_kafka_in_each_api_ver
 
 
 @pytest.mark.rule("TX-68")
-def test_broker_converts_only_the_transaction_errors_that_kafka_also_converts() -> None:
+def test_set_of_transaction_errors_replaced_in_old_api_versions_equals_that_of_kafka() -> None:
     assert {(api, error) for api, table in TABLE.items() for error in table} == set(REPLACED)
     assert {(api, error) for api, table in GROUP_TABLE.items() for error in table} == {
         (ApiKey.TXN_OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)

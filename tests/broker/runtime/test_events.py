@@ -34,7 +34,7 @@ def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observ
     return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
 
 
-def test_event_has_a_callback_only_while_an_observer_of_that_event_is_attached() -> None:
+def test_event_attribute_is_none_unless_an_observer_of_the_event_is_attached() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
     observer = observer_of(calls, "cleared")
@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_events_wants_records_apart_is_true_while_an_attached_observer_has_it_set() -> None:
+def test_flag_wants_records_apart_is_true_only_while_an_observer_sets_this_flag() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)

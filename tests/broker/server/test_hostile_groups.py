@@ -110,7 +110,7 @@ def test_examples_of_malformed_group_requests_cover_every_supported_version() ->
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("name", CASES)
-async def test_group_request_cut_at_any_byte_closes_the_connection_and_changes_nothing(name: str) -> None:
+async def test_group_request_cut_at_any_byte_closes_the_connection_and_changes_no_group(name: str) -> None:
     case = CASES[name]
     async with cluster_with_a_group(case.release) as (cluster, _):
         groups = sorted(group.group_id for group in cluster.state.nodes[0].groups.groups)

@@ -116,7 +116,7 @@ def test_examples_of_malformed_transaction_requests_cover_every_supported_versio
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("name", CASES)
-async def test_transaction_request_cut_at_any_byte_creates_and_changes_no_transaction(name: str) -> None:
+async def test_transaction_request_cut_at_any_byte_gets_no_response_or_new_transaction(name: str) -> None:
     case = CASES[name]
     async with cluster_with_a_transaction(case.release) as (cluster, _):
         await check_cuts(cluster, case)

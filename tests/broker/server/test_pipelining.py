@@ -225,7 +225,7 @@ def wide(cluster: AsyncTestCluster) -> None:
 
 
 @pytest.mark.rule("W-9")
-async def test_broker_stops_serving_a_client_that_does_not_read_its_responses() -> None:
+async def test_broker_handles_no_more_requests_of_a_client_that_reads_no_responses() -> None:
     async with serving() as (cluster, healthy):
         wide(cluster)
         client = await connect(cluster, client_id="stalled", small_buffer=True)

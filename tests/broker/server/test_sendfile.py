@@ -193,7 +193,7 @@ async def test_broker_reads_no_requests_from_a_client_while_sending_it_a_large_r
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_event_loop_attribute_is_sending_is_true_only_during_a_large_response() -> None:
+async def test_event_loop_flag_is_sending_is_set_only_while_a_large_response_is_sent() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending
@@ -205,7 +205,7 @@ async def test_event_loop_attribute_is_sending_is_true_only_during_a_large_respo
 
 
 @pytest.mark.rule("W-9")
-async def test_connection_with_a_parked_request_does_not_resume_reading_after_sendfile() -> None:
+async def test_broker_does_not_resume_reading_behind_a_parked_request_after_sendfile() -> None:
     """A long poll is parked behind the large fetch, followed by one complete frame: the broker reads no more."""
     async with large(True, 3 * MIB) as cluster, client_of(cluster) as client:
         end = leader_of(cluster.state, "t", 0).log.log_end_offset
@@ -422,7 +422,7 @@ async def test_connection_closed_before_the_first_response_byte_leaves_no_asynci
 
 
 @pytest.mark.parametrize("way", ["close", "reset", "stop"])
-async def test_connection_closed_while_sendfile_waits_for_earlier_bytes_leaves_no_task(way: str) -> None:
+async def test_connection_closed_while_sendfile_waits_for_buffered_bytes_leaves_no_task(way: str) -> None:
     """asyncio's sendfile waits for an empty buffer, and raises in the event loop if the connection closes meanwhile."""
     async with large(True, 3 * MIB) as cluster:
         client = await connect(cluster, small_buffer=True)

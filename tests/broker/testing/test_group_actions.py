@@ -231,7 +231,7 @@ def test_fenced_static_member_of_a_classic_group_gets_fenced_instance_id_error()
         assert c.group("readers").state == "Empty"
 
 
-def test_dynamic_member_of_a_classic_group_cannot_be_fenced() -> None:
+def test_method_fence_member_rejects_a_dynamic_member_of_a_classic_group() -> None:
     with cluster(topics={"orders": 4}) as c:
         member_id = join_classic(c)
         with pytest.raises(ValueError) as raised:

@@ -84,7 +84,7 @@ def test_stopped_cluster_rejects_method_calls_but_still_has_its_bootstrap_addres
         c.topics()
 
 
-def test_explain_and_journal_still_show_past_requests_after_the_cluster_has_stopped() -> None:
+def test_stopped_cluster_still_returns_past_requests_from_explain_and_journal() -> None:
     with cluster() as c:
         c.produce("t", ["a"])
         ask(c.bootstrap, MetadataRequest([]), 9)

@@ -176,7 +176,7 @@ def test_fenced_producer_cannot_end_or_continue_its_transaction_with_end_txn_v5(
         assert successor.end(commit=True, version=FIRST_WITH_NEW_EPOCH)[0] == 0
 
 
-def test_test_api_names_the_stopped_coordinator_of_a_transactional_id() -> None:
+def test_error_for_a_transactional_id_names_its_stopped_transaction_coordinator() -> None:
     """The coordinator stops without a handover, so that it stays the leader in the metadata until its session ends."""
     config = {"controlled.shutdown.enable": "false", "broker.session.timeout.ms": 9_000}
     topics = {"orders": {"partitions": 3, "replication_factor": 3}}
@@ -212,7 +212,7 @@ def test_last_stable_offset_does_not_advance_past_a_hanging_transaction(c: TestC
         c.hang_transaction("orders", 9)
 
 
-def test_explain_has_a_line_for_a_hanging_transaction_but_not_for_an_open_one(c: TestCluster) -> None:
+def test_method_explain_lists_hanging_transactions_but_not_open_transactions(c: TestCluster) -> None:
     begun(c)
     hanging = c.hang_transaction("orders", 1)
     [line] = [line for line in c.explain().splitlines() if "hanging" in line]
@@ -222,7 +222,7 @@ def test_explain_has_a_line_for_a_hanging_transaction_but_not_for_an_open_one(c:
     assert "hanging" not in c.explain()
 
 
-def test_hanging_transaction_takes_text_and_is_an_event_in_the_journal(c: TestCluster) -> None:
+def test_method_hang_transaction_writes_a_text_record_and_a_journal_event(c: TestCluster) -> None:
     hanging = c.hang_transaction("orders", 1, "text")
     assert [record.value for record in c.records("orders", 1)] == [b"text"]
     [event] = c.journal.events("transaction")
@@ -241,7 +241,7 @@ def test_hanging_transaction_takes_text_and_is_an_event_in_the_journal(c: TestCl
         c.hang_transaction("orders", 1, 7)  # type: ignore[arg-type]
 
 
-def test_hanging_transaction_in_a_compacted_topic_raises_an_error_that_names_the_fix() -> None:
+def test_method_hang_transaction_rejects_a_compacted_topic_or_a_too_large_value() -> None:
     with cluster(topics={"table": {"partitions": 1, "configs": {"cleanup.policy": "compact"}}}) as c:
         text = "table-0 .*without a key.* topic that is not compacted"
         with pytest.raises(KafkaError, match=text) as raised:
@@ -253,7 +253,7 @@ def test_hanging_transaction_in_a_compacted_topic_raises_an_error_that_names_the
         assert c.producers("table") == [] and not c.journal.events("transaction")
 
 
-def test_pending_offset_of_a_partition_is_that_of_the_producer_that_began_last(c: TestCluster) -> None:
+def test_method_pending_offsets_returns_the_offset_of_the_last_begun_transaction(c: TestCluster) -> None:
     first, _ = begun(c)
     second = Producer(first.subject, "other")
     second.init()

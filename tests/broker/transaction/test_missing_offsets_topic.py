@@ -57,7 +57,7 @@ def test_add_offsets_to_txn_does_not_create_the_offsets_topic(newer: bool) -> No
 @pytest.mark.timeout(180)
 @pytest.mark.rule("TX-24", "TX-49")
 @pytest.mark.parametrize(("real", "newer"), [(RealKafka, False), (NewerKafka, True)])
-def test_add_offsets_to_txn_without_offsets_topic_gets_the_same_response_as_in_kafka(
+def test_add_offsets_to_txn_without_an_offsets_topic_gets_the_same_errors_as_kafka(
     real: Callable[[str], RealKafka], newer: bool
 ) -> None:
     bench = TransactionBench(settings_of("default"), newer=newer)

@@ -151,7 +151,7 @@ def test_batch_is_not_appended_if_the_broker_stops_while_the_batch_is_verified(n
 
 
 @pytest.mark.rule("TX-31")
-def test_records_waiting_for_verification_are_not_overwritten_by_the_next_request(newer: TransactionBench) -> None:
+def test_request_on_another_connection_does_not_overwrite_a_batch_under_verification(newer: TransactionBench) -> None:
     """Connections share the buffer of received bytes, which the next request overwrites."""
     topic, producers = newer.topic(2), [Producer(newer), Producer(newer)]
     for producer in producers:

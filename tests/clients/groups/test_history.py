@@ -90,7 +90,7 @@ def test_group_history_checker_lists_partitions_that_return_to_an_earlier_owner(
     assert history.returned == [("a", ("t", 1))]
 
 
-def test_lost_partition_that_its_member_gets_again_is_listed_as_lost_not_as_returned() -> None:
+def test_group_history_lists_a_partition_lost_and_regained_by_a_member_only_as_lost() -> None:
     history = History()
     for event in (ASSIGNED_A, {**REVOKED_A, "event": "lost"}, ASSIGNED_A):
         history.apply(event)

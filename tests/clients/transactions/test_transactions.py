@@ -194,7 +194,7 @@ def test_transaction_continues_while_its_coordinator_broker_is_stopped(stage: Su
 
 
 @on_apache_kafka
-def test_clients_except_kafka_python_survive_a_stop_of_a_real_kafka_coordinator(stage: Subject) -> None:
+def test_clients_but_kafka_python_resume_transactions_after_kafka_coordinator_stop(stage: Subject) -> None:
     def scenario(libraries: list[str]) -> list[str]:
         # One stop of a broker for all clients: Apache Kafka takes seconds to stop and start one.
         with ExitStack() as stack:

@@ -48,7 +48,7 @@ def test_magic_0_message_with_an_impossible_size_is_not_written_to_a_trace(size:
 
 
 @pytest.mark.parametrize("magic", range(8))
-def test_reading_damaged_batch_headers_of_a_trace_raises_no_error(magic: int) -> None:
+def test_reading_three_damaged_message_headers_returns_at_most_3_and_raises_no_error(magic: int) -> None:
     whole = bytearray(batch_heads(build_message_set(SOME, magic=1, base_offset=0)))
     for at in range(len(whole)):
         changed = whole.copy()
@@ -67,7 +67,7 @@ def test_record_batches_shortened_for_a_trace_keep_only_their_headers() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_magic_0_and_1_messages_of_a_traced_fetch_response_are_cut_but_keep_offsets(version: int) -> None:
+def test_trace_of_a_fetch_response_shortens_magic_0_and_1_messages_but_keeps_offsets(version: int) -> None:
     data = build_message_set(SOME, magic=int(version >= 2), base_offset=7)
     response = FetchResponse(
         responses=[FetchableTopicResponse("t", partitions=[PartitionData(0, high_watermark=10, records=data)])]

@@ -93,7 +93,7 @@ def test_trace_show_command_prints_valid_files_and_an_error_for_an_invalid_file(
     assert (status, lines) == (2, []) and "contains no trace" in err
 
 
-def test_trace_show_command_prints_cannot_be_read_for_an_undecodable_frame(
+def test_trace_show_command_says_that_an_undecodable_frame_cannot_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damaged = Exchange(1, 0, 1, 0, 0, 0, 0, 0, 0, True, False, False, 3, 0, b"\x00\x00\x00", b"", (), ())

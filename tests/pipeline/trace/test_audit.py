@@ -63,7 +63,7 @@ def test_trace_tables_built_with_and_without_spark_are_equal(out: Path) -> None:
         assert rows(out, table) == rows(out.parent / "other", table)
 
 
-def test_second_spark_job_reads_only_the_new_trace_and_reports_that_it_is_truncated(spark: Any, tmp_path: Path) -> None:
+def test_second_spark_job_reads_only_the_new_trace_and_reports_its_truncated_end(spark: Any, tmp_path: Path) -> None:
     trace, tables_folder = tmp_path / "trace", tmp_path / "out"
     with_spark = partial(job.with_spark, spark)
     write(trace, traffic(), "a")
@@ -243,13 +243,13 @@ def test_audit_says_how_many_faults_it_left_out_because_trace_entries_are_missin
     assert result_json["remarks"] == ["a file is torn", line] and result_json["rules"][0]["left_out"] == 3
 
 
-def test_audit_finds_faults_in_groups_of_the_classic_and_consumer_protocol() -> None:
+def test_injected_faults_in_group_requests_break_every_audit_rule_about_groups() -> None:
     assert len(broken_groups.NAMES) == 10 and {"21", "21-moved", "22", "23"} == set().union(
         *(broken.FAULTS[name].must for name in broken_groups.NAMES)
     )
 
 
-def test_audit_finds_faults_in_transactional_traffic() -> None:
+def test_injected_faults_in_transactions_break_every_audit_rule_about_transactions() -> None:
     rules = {"11-aborted", "24", "25", "25-moved", "26", "26-first", "26-given", "27", "28"}
     assert len(broken_transactions.NAMES) == 11 and rules == set().union(
         *(broken.FAULTS[name].must for name in broken_transactions.NAMES)

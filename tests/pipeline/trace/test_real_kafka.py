@@ -154,7 +154,7 @@ def test_traffic_of_a_real_kafka_broker_breaks_no_audit_rule(checked: Checked) -
 
 
 @pytest.mark.parametrize("client", EXERCISED)
-def test_recorded_traffic_of_each_client_exercises_all_audit_rules_expected_for_it(
+def test_recorded_traffic_of_each_client_library_exercises_its_expected_audit_rules(
     checked: Checked, client: str
 ) -> None:
     expected_rules = EXERCISED[client]

@@ -341,7 +341,7 @@ def test_trace_report_command_writes_an_html_page_and_a_json_file_of_audit_resul
     assert "has no recording (run) 'never'; its recordings are after, before" in capsys.readouterr().err
 
 
-def test_report_on_a_correct_broker_run_has_exit_status_2_if_an_older_run_is_faulty(
+def test_report_of_a_correct_broker_run_exits_with_2_if_an_earlier_run_broke_a_rule(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that was restarted with the same trace folder makes several runs. The earlier one has a throttle that is too long."""
