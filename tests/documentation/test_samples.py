@@ -200,7 +200,9 @@ def test_command_that_draws_help_texts_can_omit_or_include_texts_rated_as_clear(
     assert [text["text"] for text in json.loads(capsys.readouterr().out)["texts"]] == texts
 
 
-@pytest.mark.parametrize("kind", samples.KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.spark if kind == "helps" else ()) for kind in samples.KINDS]
+)
 def test_repository_contains_no_text_that_both_readers_have_rated_as_unclear(kind: str) -> None:
     unclear = samples.unclear(kind) - samples.of_kafka()
     assert [(path, text) for path, text in samples.KINDS[kind].texts() if text in unclear] == []

@@ -130,10 +130,10 @@ def test_trace_table_job_prints_errors_for_damaged_files_and_reads_all_other_fil
 
 def test_trace_table_job_prints_singular_nouns_for_1_row_and_commas_in_large_counts() -> None:
     rows = {**dict.fromkeys(TABLES, 1), "requests": 2000}
-    assert tables.shown(rows) == (
+    assert tables.row_counts_text(rows) == (
         "2,000 requests, 1 partition, 1 batch, 1 event, 1 state, 1 group, 1 group_offset, 1 transaction"
     )
-    assert tables.shown({"requests": 1, "batches": 0}) == "1 request, 0 batches"
+    assert tables.row_counts_text({"requests": 1, "batches": 0}) == "1 request, 0 batches"
 
 
 def test_trace_table_job_ignores_a_copied_trace_file_and_names_the_copy_in_an_error(
