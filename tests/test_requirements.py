@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -57,3 +58,20 @@ def test_imported_packages_are_declared_as_dependencies_of_the_package_or_its_ex
     distributions = packages_distributions()
     requirements_expected = {plain(distributions.get(name, [name])[0]) for name in names}
     assert requirements_expected - OPTIONAL - required(extras) == set()
+
+
+COLLECTED = """import sys, pytest
+sys.modules.update(dict.fromkeys(("pyspark", "pandas", "matplotlib", "jinja2", "markupsafe")))
+sys.exit(pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", "-m", sys.argv[1]]))"""
+"""A program that collects tests where the packages of the extra "spark" cannot be imported, except pyarrow, which the extra "dev" has, too."""
+
+
+@pytest.mark.slow
+def test_fast_tests_can_be_collected_without_the_packages_of_the_extra_spark() -> None:
+    """`make test` installs the extra "dev" only."""
+    markers = re.search(r'-m "(not [^"]*)"', (ROOT / "Makefile").read_text())
+    assert markers is not None
+    completed = subprocess.run(
+        [sys.executable, "-c", COLLECTED, markers[1]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 0, completed.stdout[-3000:] + completed.stderr[-3000:]
