@@ -5,7 +5,7 @@ docs/benchmarks.md.
 
 The measurements are:
 records: 5 GB of records in one partition, which a client reads three times
-replicas: the same with three brokers and three replicas of the partition
+replicas: as `records`, but with three brokers and three replicas of the partition
 partitions: 10,000 partitions with 100 records each, all in memory (`--memory 256M`)
 partitions-on-disk: 10,000 partitions with 100 records each, mostly in files (`--memory 1M`)
 partitions-kept: 10,000 partitions with 100 records each, in a data directory (`--data-dir`)

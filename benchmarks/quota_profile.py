@@ -47,8 +47,9 @@ class Spent(NamedTuple):
 def per_request(with_quotas: bool) -> dict[str, Spent]:
     """Return the cost of each function for one produce request of 1 KB, without the start of the broker.
 
-    The broker is profiled twice: with 4,000 requests, and with 20,000 (`REQUESTS`) more. The difference of the two costs is divided by this number.
-    with_quotas: whether quotas, which are never reached, are set for many clients, including the one that sends the requests.
+    The broker is profiled in two runs: with 4,000 requests, and with 24,000. The costs of the first run are subtracted from those of the second, and
+    the results are divided by 20,000 (`REQUESTS`), the number of additional requests. with_quotas: whether quotas, which are never reached, are set
+    for many clients, including the one that sends the requests.
     """
     short, long = profiled(with_quotas, REQUESTS // 5), profiled(with_quotas, REQUESTS // 5 + REQUESTS)
     nothing = Spent(0.0, 0.0)

@@ -228,10 +228,10 @@ class Node:
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
         self.counted_ms = 0.0
-        """The total measured time in ms of the calls that handle requests, and that build the responses to requests from purgatory.
+        """The total measured time in ms of two kinds of calls: those that handle requests, and those that build responses to requests from purgatory.
 
-        A running handler can complete requests that wait in purgatory. Building their responses is charged to their own clients. So the running
-        handler is charged the time that it took minus the growth of this total in that time.
+        A running handler can complete requests that wait in purgatory. The time to build their responses is charged to the clients of those requests.
+        The running handler is therefore charged its duration minus the amount by which this total has grown while it ran.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()

@@ -70,8 +70,9 @@ class ArrayType(LengthPrefixed):
     def item_weight(self) -> int:
         """Return how many bytes of memory the decoder counts for each item against the memory limit of the message.
 
-        The decoder counts them before it decodes the items. It does not count `memory.FREE` bytes of memory for each byte of an item's encoding,
-        which every item may take. If an item contains an array, the items of this inner array are counted when the decoder reaches the inner array.
+        The decoder counts them before it decodes the items. An item may take `memory.FREE` bytes of memory for each byte of its encoding without
+        being counted. The result is the largest amount of memory that an item can take beyond that. If an item contains an array, the items of this
+        inner array are counted when the decoder reaches the inner array.
         """
         return max(0, self._weight_of_item(memory.FREE))
 

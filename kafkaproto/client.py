@@ -236,7 +236,7 @@ class Client:
         """Choose versions from an ApiVersions response. Returns the frame of a second ApiVersions request to send if one is needed, else None.
 
         A second request is needed if the broker did not support the version of the first one (KIP-511). Pass the response to the second request to
-        this method, too. The method ignores all other errors in `offered.error_code`, so check for them before the call.
+        this method as well. The method ignores all other errors in `offered.error_code`, so check for them before the call.
         """
         if offered.error_code == ErrorCode.UNSUPPORTED_VERSION and not self._is_second_request_sent:
             self._is_second_request_sent = True

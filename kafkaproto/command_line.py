@@ -350,9 +350,9 @@ def _range(versions: tuple[int, int]) -> str:
 def data_names(release: str | None) -> Iterator[str]:
     """Yield the lines of a table of the formats of keys and values of records, and of bytes fields in messages.
 
-    Columns: the name of the format, such as ConsumerProtocolSubscription, its versions and, if it is the format of the key of a coordinator's record,
-    the topic of this record. The version of such a key is the int16 that precedes the key. release: the value of the option --release, None if the
-    option is not given. Raises CommandError if `release` is given, because --data and --release cannot be combined.
+    The columns are: the name of the format, such as ConsumerProtocolSubscription; its versions; the topic. Only formats of the keys of coordinators'
+    records have a topic: the topic of these records. The version of such a key is the int16 that precedes the key. release: the value of the option
+    --release, None if the option is not given. Raises CommandError if `release` is given, because --data and --release cannot be combined.
     """
     if release:
         raise CommandError(

@@ -1,8 +1,8 @@
 """State that wire types share while a message is decoded (`Reading`) or encoded (`Writing`) field by field.
 
-An example is the memory that the rest of the message may take. The library construct passes an argument `context` to every wire type. For a field of
-a `Message`, `context` is a `Reading` or a `Writing`. If a user puts a wire type into a `construct.Struct`, `context` is a dictionary of the fields
-decoded so far, and the wire type ignores it. This module does not depend on wire types.
+An example of such state is how much memory the rest of the message may still take. The library construct passes an argument `context` to every wire
+type. For a field of a `Message`, `context` is a `Reading` or a `Writing`. If a user puts a wire type into a `construct.Struct`, `context` is a
+dictionary of the fields decoded so far, and the wire type ignores it. This module does not depend on wire types.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Default values of a message's fields, and the comparison of a value with its default.
 
-An encoder compares values with defaults in two cases: it fails if a field has another value than its default and does not exist in the version to
-encode, and it sends a tagged field only if its value is not the default. The comparison exists twice: as a function for the slow encoder, and as
-source text for generated encoders. This module does not depend on wire types.
+An encoder compares values with defaults in two cases. If a field does not exist in the version to encode, the encoder fails unless the field has its
+default. If a field is tagged, the encoder sends it only if its value is not the default. The comparison exists twice: as a function for the slow
+encoder, and as source text for generated encoders. This module does not depend on wire types.
 """
 
 from __future__ import annotations

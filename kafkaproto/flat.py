@@ -88,10 +88,9 @@ class FlatCode:
         return name
 
     def fixed(self, fmt: str, item: str) -> None:
-        """Add code for one value: a decoder stores it in the variable ``item``, an encoder writes the value of the expression ``item``.
+        """Collect a value for the next `struct` call: a decoder stores it in the variable ``item``, an encoder writes the expression ``item``.
 
-        The code is added later, by `line` or `text`: one call of `struct` for all values that this method has collected. fmt: the `struct` format of
-        the value.
+        The next call of `line` or `text` adds the code: one call of `struct` for all collected values. fmt: the `struct` format of the value.
         """
         self._run.append((fmt, item))
 

@@ -90,9 +90,9 @@ def timeline_order(items: Iterable[Item], bits: Callable[[Item], int], most: int
     """Return distinct items in the order of Kafka's `TimelineHashMap` to which they were added one by one.
 
     Of the items in one bucket, the last added comes first. bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the
-    largest number of items that the map has ever had; 0 if it never had more than `items`. It determines the size of the table, which never shrinks.
-    The replacement of an item needs room for one more item: if the map had N items at that time, count N + 1, because the map may enlarge its table
-    first.
+    largest number of items for which the map has ever made room; 0 if it was never larger than the number of `items`. It determines the size of the
+    table, which never shrinks. If an item was replaced while the map had N items, the map made room for N + 1, because it makes room for a new item
+    before it replaces the old one.
     """
     added = list(dict.fromkeys(items))
     added.reverse()

@@ -5,7 +5,8 @@ decoder has a budget, which grows with the size of the message (`room_for`). Bef
 budget. If the budget is too small, it rejects the message. `FREE` bytes of memory for each encoded byte are not deducted, because every value may
 take them. If a message type has no array that can exceed the limit, its decoder has no budget. Ordinary messages never reach the limit.
 
-A wire type has a *weight* for each number N, such as `FREE`: a value whose encoding has S bytes takes at most N * S + weight bytes of memory.
+To compute the memory of a value, each wire type has a method `weight`. For a given number N, such as `FREE`, it returns a number W: a value whose
+encoding has S bytes takes at most N * S + W bytes of memory.
 
 Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
 compares them with `sys.getsizeof`. This module does not depend on wire types.

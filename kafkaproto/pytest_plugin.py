@@ -48,7 +48,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Import the broker's request handlers before the first test if any test of this run uses a cluster, so that no client waits for imports."""
+    """Import the broker's request handlers before the first test, so that no client waits for imports.
+
+    Does nothing if no test of this run uses a cluster.
+    """
     fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     if fixtures.intersection((*FRESH, "kafka_broker")) and not session.config.option.collectonly:
         from kafkaproto.broker.testing.warming import load_now

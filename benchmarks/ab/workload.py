@@ -183,7 +183,7 @@ class Crowd(Peer):
 
 
 class Exchange(NamedTuple):
-    """The facts about a response that a measurement checks: throttle time, size of the records in bytes, and error codes other than 0."""
+    """The values of a response that a measurement checks: throttle time, size of the records in bytes, and error codes other than 0."""
 
     throttle_ms: int
     record_bytes: int
@@ -194,8 +194,8 @@ class Work(NamedTuple):
     """A measurement that is ready to run.
 
     key, version: API key and version of the measured request. frames: yields the frames of the requests to send. step: sends one frame and waits for
-    the response. expected: takes the facts about a response, and returns whether the broker did what the measurement is for, such as throttle the
-    request. finish: called once after the last request; its instructions are counted, too.
+    the response. expected: takes the checked values of a response (`Exchange`), and returns whether the broker did what the measurement is for, such
+    as throttle the request. finish: called once after the last request; its instructions are counted, too.
     """
 
     peer: Peer
@@ -284,9 +284,10 @@ def fill(peer: Peer, value_bytes: int, batches: int) -> None:
 
 
 def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], bool] = unthrottled) -> Work:
-    """Return a measurement that sends the same request over the connection `peer` repeatedly.
+    """Return a measurement that sends one request over the connection `peer` repeatedly.
 
-    key: the API key of the request. expected: takes the facts about a response and returns whether the response is as intended.
+    key: the API key of the request. expected: takes the checked values of a response (`Exchange`), such as its throttle time, and returns whether the
+    response is as intended.
     """
     frame = peer.frame(request, VERSIONS[key])
     return Work(peer, key, VERSIONS[key], iter(lambda: frame, None), peer.exchange, expected)

@@ -178,8 +178,8 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
 def is_forwarded(node: ConfiguredBroker, resource_type: int) -> bool:
     """Return whether changes to the settings of this resource type are sent to the controller, which checks and applies them.
 
-    Otherwise the broker that gets the request applies them itself. The result is True for topics, and for groups and subscriptions to client metrics
-    in releases in which these have settings.
+    Otherwise the broker that gets the request applies the changes itself. The result is always True for topics. For groups and for subscriptions to
+    client metrics, it is True in releases in which they have settings. node: the broker that gets the request.
     """
     config = node.cluster.config
     return (

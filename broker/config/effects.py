@@ -14,7 +14,7 @@ class Refusal(NamedTuple):
     """A rule that rejects some values of a setting, because these values need a feature that this broker lacks, such as TLS.
 
     reason: why values are rejected. accepted: the values that this broker supports; not used if `includes` has items. includes: for a list setting,
-    the items that each value must contain; the empty list is accepted, too.
+    the items that each value must contain. The empty list is always accepted.
     """
 
     reason: str

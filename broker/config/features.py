@@ -37,7 +37,7 @@ _OTHERS: Mapping[str, Mapping[str, Levels]] = {
     "4.1": {"share.version": (0, 1)},
     "4.2": {"streams.version": (0, 1)},
 }
-"""Maps a release to features that its brokers and the brokers of later releases support, with the lowest and highest level of each.
+"""Maps a release to features that brokers support from this release on, with the lowest and highest level of each feature.
 
 `metadata.version` is not included.
 """

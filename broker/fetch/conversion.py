@@ -1,4 +1,6 @@
-"""Conversion of records for clients with old Fetch versions, which lack magic 2 (below 4) or zstd (below 10) (F-31 to F-35, KIP-283).
+"""Conversion of records for clients with old Fetch versions (F-31 to F-35, KIP-283).
+
+Clients with a version below 4 cannot read magic 2; clients with a version below 10 cannot read zstd.
 
 Records are converted when the response is built. Byte limits and min_bytes apply to the records as they are in the log, before the conversion
 (`KafkaApis.maybeConvertFetchedData`, `LazyDownConversionRecords`). This module does not depend on sessions or quotas.

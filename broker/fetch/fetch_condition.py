@@ -19,9 +19,14 @@ def must_respond_now(
 ) -> bool:
     """Return whether the broker responds to a fetch right after the first read instead of waiting for more records (F-28).
 
-    True if one of these holds: A. max_wait_ms is 0 or less; B. each partition had an error before reading (F-23); C. `min_bytes` were read;
-    D. reading a partition failed; E. the client's log diverges from this broker's; F. a consumer is sent to a closer replica. An error before
-    reading that concerns only some partitions does not prevent waiting.
+    True in each of these cases:
+
+    A. max_wait_ms is 0 or less.
+    B. Each partition had an error before reading (F-23). If only some partitions had one, the fetch may still wait.
+    C. `min_bytes` were read.
+    D. Reading a partition failed.
+    E. The client's log diverges from this broker's log.
+    F. A consumer is sent to a closer replica.
 
     min_bytes: the number of bytes in case C; the field `min_bytes` of `params` is not used. results: the results of the first read, one for each of
     `fetches`.

@@ -198,9 +198,11 @@ class Commits:
         """Delete groups with their offsets. Only groups without members can be deleted (GC-59).
 
         `reply` gets an error code for each group id. `reply` is called at once, or, if the broker emulates Kafka's group coordinator in Java (default
-        from 4.0 on), when the tombstones are replicated. From 4.1 on, Kafka first deletes share groups. This broker has none, but as in Kafka, the
-        groups are not checked before all earlier records in their partitions of `__consumer_offsets` are replicated. Groups for which this wait fails
-        are not deleted.
+        from 4.0 on), when the tombstones are replicated.
+
+        From 4.1 on, groups are checked and deleted only after all earlier records in their partitions of `__consumer_offsets` are replicated. Groups
+        for which this wait fails are not deleted. Kafka waits because it deletes share groups first; this broker has no share groups, but waits as
+        well.
         """
         if not self._deletes_share_groups_first:
             self._delete_groups(group_ids, now_ms, reply)
@@ -278,7 +280,7 @@ class Commits:
 
 
 def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str | None) -> int:
-    """Return the error code for a commit that must be rejected, or 0 if the commit is allowed.
+    """Return the error code with which a classic group rejects an offset commit, or 0 if the commit is allowed.
 
     A client that is not a member of the group sends a generation_id below 0 and an empty member_id. instance_id: the `group.instance.id`, None for a
     dynamic member.
@@ -300,7 +302,7 @@ def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str 
 
 
 def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str, *, has_member_epoch: bool) -> int:
-    """Return the error code for a commit to a group of the new protocol (KIP-848) that must be rejected, or 0 if the commit is allowed (SN-36).
+    """Return the error code with which a group of the new protocol (KIP-848) rejects an offset commit, or 0 if it is allowed (SN-36).
 
     has_member_epoch: whether the version of the request has a member epoch (9 and later).
     """

@@ -30,8 +30,8 @@ class _Followed:
     """The replicated state of the groups of one partition of `__consumer_offsets`.
 
     replicated: their state up to the last change that was applied. queued: all later changes, in order. limit: the length of the queue at which the
-    replicated changes are applied, even if no request reads the state. Changes that are not replicated by then stay in the queue, and the limit
-    becomes twice their number, at least MAX_QUEUED, so that the time for adding a change does not grow with the length of the queue.
+    replicated changes are applied, even if no request reads the state. The other changes stay in the queue. The limit then becomes twice their
+    number, but at least MAX_QUEUED, so that the time for adding a change does not grow with the length of the queue.
     """
 
     replicated: Loaded = field(default_factory=empty)
@@ -92,14 +92,17 @@ class CommittedGroups:
             followed.limit = max(MAX_QUEUED, 2 * len(followed.queued))
 
     def is_behind(self, group_id: str) -> bool:
-        """Return whether requests that only read must not see the newest state of a group: its partition has unreplicated records."""
+        """Return whether a group's partition has unreplicated records, so that requests that only read must not see the group's newest state."""
         return bool(self._partitions) and self._is_behind(self._storage.partition_of(group_id))
 
     def _is_behind(self, index: int) -> bool:
         return index in self._partitions and not self._storage.is_replicated(index)
 
     def names(self) -> Iterator[str]:
-        """Yield the ids of the groups, in their replicated state, of all partitions that have unreplicated records."""
+        """Yield the ids of the groups in each partition that has unreplicated records.
+
+        These are the groups that exist in the replicated state of the partition.
+        """
         for index in self._partitions:
             if self._is_behind(index):
                 loaded = self._replicated(index)
@@ -108,8 +111,8 @@ class CommittedGroups:
     def get(self, group_id: str, newest: AnyGroup | None) -> AnyGroup | None:
         """Return the replicated state of a group whose partition is behind (`is_behind`); None if no replicated record describes the group.
 
-        newest: the newest state of the group, None if it is deleted. A classic group that still exists is returned in its newest state: in Kafka,
-        too, only the existence of a classic group depends on the high watermark.
+        newest: the newest state of the group, None if it is deleted. There is one exception, as in Kafka: a classic group that exists in both states
+        is returned in its newest state. Only whether a classic group exists depends on the high watermark.
         """
         loaded = self._replicated(self._storage.partition_of(group_id))
         offsets = loaded.offsets.get(group_id) or PartitionTable()

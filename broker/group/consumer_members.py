@@ -59,10 +59,12 @@ class Membership:
 
         A request with an instance id names the member by this id, any other request by the member id. Raises KafkaError:
 
-        - UNKNOWN_MEMBER_ID (25) if the group has no such member;
-        - FENCED_MEMBER_EPOCH (110) instead, if that missing member was fenced: `group.fenced` contains its member id. This is the id of the removed
-          member to which `group.static_ids` still maps the instance id (GN-34), otherwise the member id in the request;
+        - UNKNOWN_MEMBER_ID (25) if the member is missing in the group;
+        - FENCED_MEMBER_EPOCH (110) instead, if `group.fenced` contains the id of the missing member;
         - FENCED_INSTANCE_ID (82) if a member with another member id has the instance id.
+
+        The missing member is normally the one with the member id in the request. If `group.static_ids` still maps the instance id in the request to a
+        removed member, the missing member is this removed member (GN-34).
         """
         if request.instance_id is not None:
             holder = _holder(group, request.instance_id)
@@ -77,10 +79,10 @@ class Membership:
 
         entries: the list to which records of the change are added. Raises KafkaError:
 
-        - UNKNOWN_MEMBER_ID (25) if the member does not join and is not in the group. Also if its instance id belonged to a member that was removed,
-          and `group.static_ids` still contains this instance id (GN-34);
-        - FENCED_MEMBER_EPOCH (110) for a wrong epoch. Also instead of UNKNOWN_MEMBER_ID, if the missing member was fenced (`group.fenced` contains
-          its id);
+        - UNKNOWN_MEMBER_ID (25) if the member does not join and is missing in the group;
+        - UNKNOWN_MEMBER_ID (25), even for a member that joins, if `group.static_ids` still maps its instance id to a removed member (GN-34);
+        - FENCED_MEMBER_EPOCH (110) instead of UNKNOWN_MEMBER_ID, if `group.fenced` contains the id of the missing or removed member;
+        - FENCED_MEMBER_EPOCH (110) for a wrong epoch;
         - FENCED_INSTANCE_ID (82) if the member does not join, and another member has its instance id;
         - UNRELEASED_INSTANCE_ID (111) if the member joins with the instance id of a member that has not left and must not be replaced.
         """
@@ -125,11 +127,11 @@ class Membership:
 
         entries: the list to which records of the change are added. Raises KafkaError, only for a static member:
 
-        - UNKNOWN_MEMBER_ID (25) if it sends a member id and no member has its instance id. Also if its instance id belonged to a member that was
-          removed, and `group.static_ids` still contains this instance id (GN-34);
-        - FENCED_MEMBER_EPOCH (110) instead, if the removed member or, if there is none, the member id in the request was fenced (is in
-          `group.fenced`);
-        - FENCED_INSTANCE_ID (82) if it sends a member id, and another member has its instance id.
+        - UNKNOWN_MEMBER_ID (25) if the request has a member id, and no member has the instance id;
+        - UNKNOWN_MEMBER_ID (25) if `group.static_ids` still maps the instance id to a removed member (GN-34);
+        - FENCED_MEMBER_EPOCH (110) instead, if `group.fenced` contains the member id in the request (first case) or the id of the removed member
+          (second case);
+        - FENCED_INSTANCE_ID (82) if the request has a member id, and another member has the instance id.
         """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:
@@ -146,10 +148,10 @@ class Membership:
 
         The ids are compared only if the request contains both. No member is added. Raises KafkaError:
 
-        - UNKNOWN_MEMBER_ID (25) if the request has a member id and no member has the instance id. Also if the instance id belonged to a member that
-          was removed, and `group.static_ids` still contains this instance id (GN-34);
-        - FENCED_MEMBER_EPOCH (110) instead, if the removed member or, if there is none, the member id in the request was fenced (is in
-          `group.fenced`);
+        - UNKNOWN_MEMBER_ID (25) if the request has a member id, and no member has the instance id;
+        - UNKNOWN_MEMBER_ID (25) if `group.static_ids` still maps the instance id to a removed member (GN-34);
+        - FENCED_MEMBER_EPOCH (110) instead, if `group.fenced` contains the member id in the request (first case) or the id of the removed member
+          (second case);
         - FENCED_INSTANCE_ID (82) if the request has a member id, and a member with another member id has the instance id.
         """
         if request.group_instance_id is not None:
@@ -164,9 +166,11 @@ class Membership:
         KafkaError:
 
         - UNKNOWN_MEMBER_ID (25) if there is no such member, or if the member uses the new protocol (KIP-848);
-        - FENCED_MEMBER_EPOCH (110) instead, if the missing member is static and was fenced: `group.fenced` contains its member id. This is the id of
-          the removed member to which `group.static_ids` still maps the instance id (GN-34), otherwise `member_id`;
+        - FENCED_MEMBER_EPOCH (110) instead, if a static member is missing and `group.fenced` contains its member id;
         - FENCED_INSTANCE_ID (82) if a member with another member id has the instance id.
+
+        The missing static member is normally the one with the id `member_id`. If `group.static_ids` still maps the instance id to a removed member,
+        the missing member is this removed member (GN-34).
         """
         if instance_id is None:
             member = group.members.get(member_id)

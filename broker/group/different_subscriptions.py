@@ -71,9 +71,9 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[st
 class _Load:
     """The subscribers of a topic, sorted by load: the number of partitions of all topics that a subscriber owns.
 
-    Corresponds to Kafka's `MemberAssignmentBalancer`. `next_lowest` returns the subscribers with the lowest load in turn. After each of them had a
-    turn, it also returns subscribers with the next higher load. `next_highest` starts with the subscribers with the highest load, and later also
-    returns subscribers with the next lower load.
+    Corresponds to Kafka's `MemberAssignmentBalancer`. Each call of `next_lowest` returns another of the subscribers with the lowest load. When it has
+    returned all of them, it starts with the first one again, and then also returns those with the next higher load. `next_highest` starts with the
+    subscribers with the highest load, and later also returns those with the next lower load.
     """
 
     def __init__(self, subscribers: Iterable[str], held: Mapping[str, list[Place]]) -> None:

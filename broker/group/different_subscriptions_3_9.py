@@ -58,8 +58,8 @@ class _Group:
     def sorted_places(self) -> list[Place]:
         """Return all partitions, sorted by their topic's number of partitions per subscriber, the largest number first.
 
-        Partitions with equal numbers are sorted by the number of subscribers of their topic, then by index, both ascending. Partitions that are equal
-        in this, too, are in the order of a Java `HashSet`.
+        Partitions with equal numbers are sorted by the number of subscribers of their topic, then by index, both ascending. If these are also equal,
+        the partitions are in the order of a Java `HashSet`.
         """
         places = [(topic_id, i) for topic_id in topic_order(self.subscribers) for i in range(self._counts[topic_id])]
         in_table = java_order(places, lambda place: 31 * (31 + uuid_hash_bits(place[0])) + place[1] & ALL_BITS)
@@ -104,9 +104,10 @@ class _Group:
     def _is_balanced(self) -> bool:
         """Return whether the partitions are balanced, so that no more of them need to move.
 
-        They are balanced if the numbers of partitions of any two candidates differ by at most 1. They are also balanced if no candidate subscribes to
-        a partition whose owner has at least two partitions more than the candidate. Candidates: members that do not own all partitions of their
-        topics.
+        A candidate is a member that does not own all partitions of its topics. The partitions are balanced if one of these conditions holds:
+
+        - The numbers of partitions of any two candidates differ by at most 1.
+        - In the topics of each candidate, the owner of every partition has at most one partition more than the candidate.
         """
         by_load = sorted(self.candidates, key=self.load)
         if len(self.held[by_load[0]]) >= len(self.held[by_load[-1]]) - 1:

@@ -191,7 +191,7 @@ def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, 
 
     assignment: the encoded assignment from SyncGroup. topics: the topics of the cluster by name. group_id: for the error message. is_release_4:
     whether the rules of Kafka 4.0 and later apply. With them, empty bytes stand for no partitions, and user data raises KafkaError GROUP_ID_NOT_FOUND
-    (69). Raises DecodeError if the assignment is malformed; before 4.0, empty bytes are malformed, too.
+    (69). Raises DecodeError if the assignment is malformed. Before 4.0, empty bytes count as malformed.
     """
     if not assignment and is_release_4:  # the member has joined and was never assigned partitions
         return {}

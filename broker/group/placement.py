@@ -57,8 +57,8 @@ def coordinator_of(key: str, topic: str, topics: InternalTopics, partition_count
 def by_partition(group_ids: Iterable[str], partition_of: Callable[[str], int]) -> list[list[str]]:
     """Return lists of group ids, one list for each partition of `__consumer_offsets`, in the order of Kafka's group coordinator in Java (GO-36).
 
-    Kafka collects them in a hash table by partition. The ids of one partition keep their order, and repeated ids stay. partition_of: a function that
-    returns the partition of a group.
+    Kafka collects the ids in a hash table whose keys are the partitions; its order is the order of the lists. The ids of one partition keep their
+    order, and repeated ids stay. partition_of: a function that returns the partition of a group.
     """
     indexes = []
     ids_of: dict[int, list[str]] = {}

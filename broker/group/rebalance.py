@@ -35,8 +35,8 @@ def _stop_sync_timer_if_settled(group: Group) -> None:
 class Rebalance:
     """Changes the state of classic groups: adds and removes members, starts and ends rebalances.
 
-    `settings` may be replaced at run time. `sessions` has the session timers of members. `changes` reports changes of groups to observers; the code
-    for groups of the new protocol (KIP-848) uses it, too.
+    `settings` may be replaced at run time. `sessions` has the session timers of members. `changes` reports changes of groups to observers. The code
+    for groups of the new protocol (KIP-848) uses the same object.
     """
 
     def __init__(

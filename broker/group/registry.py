@@ -232,11 +232,12 @@ class Registry:
     def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int:
         """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
-        Pending transactional offsets of these partitions are deleted, too. Returns an error code, 0 for success; after an error nothing is deleted.
+        Pending transactional offsets of these partitions are also deleted. Returns an error code, 0 for success; after an error nothing is deleted.
         is_check: whether the periodic check for expired offsets calls this method.
 
-        A group that then has neither members nor offsets may be deleted, too (GC-64). With Kafka's group coordinator in Java (default from 4.0 on),
-        it is deleted only if `is_check` is true; with the one in Scala, only if it had no pending transactional offsets when this method was called.
+        If the group then has neither members nor offsets, the group itself may be deleted (GC-64). With Kafka's group coordinator in Java (default
+        from 4.0 on), it is deleted only if `is_check` is true; with the one in Scala, only if it had no pending transactional offsets when this
+        method was called.
         """
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)

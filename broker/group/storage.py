@@ -168,8 +168,8 @@ class GroupStorage:
     ) -> int:
         """Write tombstones for the offsets that a group committed for the partitions `keys`, without waiting for replicas (GO-9).
 
-        group_too: whether to write tombstones for the group itself, too. Returns an error code. It is always 0 if the broker emulates Kafka's group
-        coordinator in Scala, which deletes offsets and groups even if their tombstones cannot be written.
+        group_too: whether to write tombstones for the group itself as well. Returns an error code. It is always 0 if the broker emulates Kafka's
+        group coordinator in Scala, which deletes offsets and groups even if their tombstones cannot be written.
         """
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
         if group_too:

@@ -100,9 +100,9 @@ class TransactionalCommits:
     ) -> None:
         """Write the accepted offsets of a request.
 
-        Until the transaction ends, `group.writing`, which counts the commits that are not effective yet, includes the offsets. They are added to the
-        pending offsets when they are in the log, as with Kafka's group coordinator in Java (default from 4.0 on), or, with the one in Scala, when
-        they are replicated. replicated: called with (error code, current time in ms); the code is 0 when the offsets are replicated.
+        `group.writing` counts the commits that are not effective yet. It includes these offsets until the transaction ends. The offsets are also
+        added to the pending offsets: as soon as they are in the log with Kafka's group coordinator in Java (default from 4.0 on), and when they are
+        replicated with the one in Scala. replicated: called with (error code, current time in ms); the code is 0 when the offsets are replicated.
         """
         group.writing.update(accepted.keys())
         is_pending = False
@@ -165,7 +165,7 @@ def _names_no_member(request: TransactionalCommit) -> bool:
 
 
 def _refusal(group: Group, request: TransactionalCommit) -> int:
-    """Return the error code for an offset commit that a classic group must reject, or 0 if the commit is allowed (TX-42)."""
+    """Return the error code with which a classic group rejects an offset commit, or 0 if the commit is allowed (TX-42)."""
     if request.generation_id < 0 and _names_no_member(request):
         return ErrorCode.NONE
     if group.is_in(GroupState.EMPTY) and request.generation_id < 0:

@@ -128,9 +128,9 @@ class Transitions:
     def remember(self, group: ConsumerGroup | None, *, is_steady: bool) -> Callable[[], None] | None:
         """Return a function that restores the present state of the group, to be called if the request fails because the assignor fails (GN-47).
 
-        Returns None if no such function is needed: from Kafka 4.0 on, for a new group (`group` is None), or if the request computes no targets.
-        is_steady: whether the request neither adds a member nor changes a subscription; targets are then computed only if the present targets are out
-        of date. The copy of the state costs time for each member of the group, so a steady request avoids it.
+        Returns None if no such function is needed, which is so in three cases: the rules of Kafka 4.0 or later apply, the group is new (`group` is
+        None), or the request computes no targets. is_steady: whether the request neither adds a member nor changes a subscription; it then computes
+        targets only if the present targets are out of date. The function needs a copy of the state, which costs time for each member of the group.
         """
         if self.settings.is_release_4 or group is None:
             return None

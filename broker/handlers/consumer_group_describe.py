@@ -59,10 +59,12 @@ def consumer_group_describe(exchange: Exchange, request: ConsumerGroupDescribeRe
 def _described_by_each_partition(
     exchange: Exchange, group_ids: Sequence[str], with_operations: bool
 ) -> list[DescribedGroup]:
-    """Return the results of Kafka 3.9, which passes all groups of the request to each partition of `__consumer_offsets` that has one of them (GN-66).
+    """Return the results as Kafka 3.9 returns them: several partitions may return a result for the same group (GN-66).
 
-    A partition returns GROUP_ID_NOT_FOUND (69) for the groups of other partitions. If this broker does not coordinate the partition, the result is
-    an error for each of the partition's own groups. If there would be more than `MAX_REPEATED_RESULTS` results, each group has one.
+    Kafka 3.9 passes all groups of the request to each partition of `__consumer_offsets` that stores one of them. The partition returns a result for
+    each group: the description of its own groups, and GROUP_ID_NOT_FOUND (69) for the others. If this broker does not coordinate the partition, there
+    is an error for each of the partition's own groups, and no result for the others. If there would be more than `MAX_REPEATED_RESULTS` results, each
+    group has one.
     """
     node = exchange.node
     partitions = ids_by_partition(node, group_ids)

@@ -246,9 +246,9 @@ class _ReplyBuilder:
     def must_respond_at_once(self, first_of_session: bool) -> bool:
         """Return whether a follower's fetch gets its response at once instead of waiting for records (D5).
 
-        If the setting `semantics` is "kip" (the broker follows the KIPs where Kafka's code differs from them), returns True for the first fetch of a
-        fetch session, and for each fetch that shows that the follower's high watermark of a partition is out of date. If the setting is "kafka",
-        returns False. first_of_session: whether this is the first fetch of a fetch session.
+        The result depends on the setting `semantics`, which says what the broker follows where Kafka's code differs from the KIPs. If it is "kafka"
+        (the code), the result is False. If it is "kip", the result is True for the first fetch of a fetch session, and for each fetch that shows that
+        the follower knows an outdated high watermark of a partition. first_of_session: whether this is the first fetch of a fetch session.
         """
         node, params = self._exchange.node, self._params
         if not params.from_follower or not node.cluster.strict_kip:

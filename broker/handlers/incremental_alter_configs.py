@@ -2,9 +2,9 @@
 
 v1 is flexible.
 Behaviour: each resource has one result, and either all its changes are made or none. A broker changes only its own dynamic settings; the empty broker
-name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists. The changes that pass the broker's own checks go to the
-controller as one request, so an unknown operation on a topic, a group or a subscription makes all of them fail (AD-38). The resource type 8 stands
-for the loggers of the broker (AD-42).
+name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists. The broker sends the changes that pass its own checks to the
+controller as one request. So one unknown operation on a topic, a group or a subscription makes all changes in this request fail (AD-38). The resource
+type 8 stands for the loggers of the broker (AD-42).
 """
 
 from __future__ import annotations

@@ -85,8 +85,11 @@ class Cleanable(NamedTuple):
 def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
     """Return the segments that may be cleaned: the oldest ones, up to the first segment that must wait.
 
-    A segment must wait if it is the active segment, if it ends above the last stable offset, or if it is dirty (not compacted yet) and its newest
-    record is younger than min.compaction.lag.ms. limits: the topic's compaction settings.
+    limits: the topic's compaction settings. A segment must wait in each of these cases:
+
+    - It is the active segment.
+    - It ends above the last stable offset.
+    - It is dirty (not compacted yet), and its newest record is younger than min.compaction.lag.ms.
     """
     closed_segments = list(log.runs.segments())[:-1]
     clean = sum(segment.end_offset <= log.first_dirty_offset for segment in closed_segments)
@@ -140,9 +143,9 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
     """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns False if there are none.
 
-    limits: the topic's compaction settings. shared: the results of the current cleaning round, in which the other replicas of the partition are
-    cleaned, too. If it has a result for the same batches, the result is used again; otherwise the result for this log is added. Raises StorageError
-    if the cleaned batches cannot be written; then nothing has changed.
+    limits: the topic's compaction settings. shared: the results of the current cleaning round, which cleans each replica of the partition. If
+    `shared` has a result for the same batches, from another replica, this result is used. Otherwise the result for this log is added to `shared`.
+    Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:

@@ -40,9 +40,9 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """Check again whether requests that wait for this replica are complete: retention has deleted segments and raised the log start offset.
+        """Check again whether requests that wait for this replica are complete, because its log start offset has risen.
 
-        If the replica is a follower, the next fetch reports the new log start offset to the leader.
+        Call it after retention has deleted segments. If the replica is a follower, its next fetch reports the new log start offset to the leader.
         """
 
 
@@ -54,9 +54,11 @@ class LogTask(ABC):
     """A periodic maintenance task for all replicas, such as retention or compaction.
 
     A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. If no work is expected, no
-    check is scheduled. interval: the name of the setting with the time between two checks in ms. looked: a function that each check calls first, so
-    that the next call of `LogManager.wake` (after an append or a change of settings) schedules checks again. earliest_ms: the time before which there
-    is no check.
+    check is scheduled.
+
+    interval: the name of the setting with the time between two checks in ms. earliest_ms: the time in ms before which there is no check. looked: a
+    function that each check calls first. After this call, the next `LogManager.wake` (after an append or a change of settings) schedules checks
+    again.
     """
 
     interval: str
@@ -78,7 +80,7 @@ class LogTask(ABC):
         """Return when (time in ms) the replica needs this task next, provided that nothing is appended or changed before; None if never."""
 
     def look_soon(self, now_ms: int) -> None:
-        """Schedule a check of all logs in one check interval from now, unless an earlier check is already scheduled."""
+        """Schedule a check of all logs after one check interval, unless an earlier check is already scheduled."""
         self._look_at(now_ms + self._interval_ms)
 
     def cancel_check(self) -> None:

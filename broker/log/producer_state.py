@@ -158,7 +158,8 @@ class ProducerStates:
         """Check the epoch of a marker of transaction version 2 (TX-48).
 
         Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if the producer has an open transaction, and `epoch` is not newer than the
-        producer's epoch. Without an open transaction, this check accepts every epoch, because the marker may have been sent before.
+        producer's epoch. Without an open transaction, every epoch is accepted, because the marker may be a repetition of the one that ended the
+        transaction.
         """
         entry = self.producers.get(producer_id)
         if entry is not None and entry.first_open_offset != NONE and epoch <= entry.epoch:

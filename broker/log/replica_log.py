@@ -402,10 +402,11 @@ class ReplicaLog:
         return self.runs.deleted_bytes + self.bytes_between(self.log_start_offset, self.log_end_offset)
 
     def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions for a fetch response: for the `size_bytes` bytes that begin with the batch that holds `fetch_offset`.
+        """Return the aborted transactions for a Fetch response with `size_bytes` bytes of batches, from the batch with `fetch_offset` on.
 
-        As in Kafka, the list may also have transactions that begin after these bytes (F-20). They begin before the last offset of the next batch with
-        an entry in the sparse index or, without such a batch in the segment, before the end of the segment.
+        As in Kafka, the result may also contain transactions that begin after these bytes (F-20), because the end of the search comes from the sparse
+        index. The search ends at the last offset of the first batch after these bytes that has an index entry or, if the segment has no such batch,
+        at the end of the segment.
         """
         transactions = self.producers.transactions
         if not transactions.aborted or fetch_offset >= self.runs.end_offset:
@@ -502,8 +503,8 @@ class ReplicaLog:
         """Remove the batch that contains `offset` and all batches after it (E-4).
 
         A high watermark above the new log end is lowered. If `offset` is below the log start, the log becomes empty and starts at `offset`. If
-        `offset` is the log end, no batch is removed, only a leader epoch that begins there: this epoch has no batches, and the next batches may have
-        a different epoch.
+        `offset` is the log end, no batch is removed. But if a leader epoch begins there, the epoch is removed: it has no batches, and the next
+        batches may have a different epoch.
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(offset)

@@ -27,11 +27,13 @@ DEFAULT_INDEX_LIMITS = IndexLimits()
 
 
 class SegmentIndexes:
-    """Counts the entries that the offset index and the time index of the active segment have in Kafka.
+    """Counts the entries that Kafka would have in the offset index and the time index of the active segment.
 
-    A batch gets an entry in the offset index if it begins more than `interval_bytes` after the previous entry or, for the first entry, after the
-    start of the segment. It then gets an entry in the time index, too, if the largest timestamp of the segment has grown since the last one.
-    `is_full` is True if the offset index has no free entry, or the time index only one: Kafka keeps the last entry of the time index for the end
+    A batch gets an entry in the offset index if it begins more than `interval_bytes` after the batch with the previous entry. For the first entry,
+    the distance counts from the start of the segment. Such a batch also gets an entry in the time index if the largest timestamp of the segment has
+    grown since the last entry there.
+
+    is_full: True if the offset index has no free entry left, or if the time index has only one free entry left. Kafka reserves this entry for the end
     of the segment. Source: `LogSegment.append`, `OffsetIndex.isFull`, `TimeIndex.isFull`.
     """
 

@@ -175,12 +175,14 @@ class Runs:
             yield LogSegment(first_offset, self.end_offset, tuple(parts))
 
     def upper_bound(self, offset: int, size_bytes: int) -> int:
-        """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
+        """Return an offset that is above all records of a read of `size_bytes` bytes, which begins with the batch that contains `offset`.
 
-        The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because it is computed only from batches that have an entry in
-        the sparse index of the partition's store. The result is the last offset of the first batch after these bytes that has an entry. If the
-        segment ends before such a batch, the result is the base offset of the batch after the segment. If the run (a range of the replica's batches)
-        ends first, the result is the end offset of the run.
+        The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because only batches with an entry in the sparse index of the
+        partition's store are considered. A run is a range of the replica's batches in the store. The result is:
+
+        - the last offset of the first batch after the read that has an index entry, if this batch is in the same segment and run as the read;
+        - otherwise the end offset of the run, if the run ends in this segment;
+        - otherwise the base offset of the first batch of the next segment.
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)
@@ -232,8 +234,8 @@ class Runs:
     def cut_start(self, offset: int) -> None:
         """Remove every batch whose last offset is below `offset`.
 
-        Sets `deleted_bytes` to the size of all batches that were removed, now or earlier, from the segment that holds `offset`. If no batch remains,
-        the batches removed from the last segment are counted instead.
+        Sets `deleted_bytes` to the size of all batches that this call or earlier calls have removed from the segment that contains `offset`. If no
+        batch remains, it is the size of the batches removed from the last segment.
         """
         segments = list(self.segments())
         self.replace_below(offset, ())

@@ -41,8 +41,8 @@ def base_offset_at(store: Store, position: int) -> int:
 def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int, int, int]:
     """Return (byte position, size in bytes, base offset) of the first batch that contains `offset` or a later offset.
 
-    store: the bytes of a partition. Only batches at its byte positions from `position`, where a batch must begin, up to `end`, exclusive, are
-    searched. Returns `(end, 0, offset)` if all of them end before `offset`. Raises StorageError if the store no longer has the bytes.
+    store: the bytes of a partition. position, end: the byte positions to search, `end` exclusive; a batch must begin at `position`. If all batches in
+    this range end before `offset`, returns `(end, 0, offset)`. Raises StorageError if the store no longer has the bytes.
     """
     # Not `walk_headers`: every fetch searches here, and one loop over the chunk saves up to 2.8 % of its instructions.
     unpack = _EXTENT.unpack_from

@@ -291,8 +291,9 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the files of segments that lie completely before byte `position` of the store. A response that is being sent can still read them.
 
-        If the active segment is among them, its next file begins at the end of the store, but the log starts no new segment (`segment_number` stays).
-        Nothing is dropped while the metadata log of the data directory lacks a change whose write failed, because it may still refer to these files.
+        If the active segment lies before `position`, its file is dropped, too, and later appends go to a new file. The log's active segment continues
+        in this file: `segment_number` stays unchanged. Nothing is dropped while the metadata log of the data directory lacks a change because a write
+        failed. The metadata log may then still refer to batches in the files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

@@ -20,7 +20,7 @@ LOWEST_METADATA_VERSION = 4
 METADATA_CHANGES = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
 """The levels of `metadata.version` that add metadata (`MetadataVersion.didMetadataChange`).
 
-Kafka rejects a downgrade to a level below L, for each level L of this list that the cluster has reached, because metadata could be lost.
+Kafka rejects a downgrade if one of these levels is above the requested level and not above the current level: metadata of that level could be lost.
 """
 
 TEST_FEATURES = frozenset({"test.feature.version", *(f"unit.test.feature.version.{n}" for n in range(8))})

@@ -31,9 +31,12 @@ class Caller(Protocol):
 class Acceptor:
     """Admits the connections of one listener.
 
-    report: a function called with (kind, now_ms, facts) for each connection that must wait or is rejected. kind: "connection delayed" (by a rate
-    limit), "connection waits for a slot", "connection throttled" (closed after a delay) or "connection refused". facts: maps "listener" and "address"
-    (of the client) to their values and, for a delay, "throttle_ms" to its duration in ms.
+    report: a function called with (kind, now_ms, facts) for each connection that must wait or is rejected.
+
+    - kind: "connection delayed" (it waits because of a rate limit), "connection waits for a slot" (it waits because of max.connections), "connection
+      throttled" (it is closed after a delay) or "connection refused" (it is closed at once).
+    - facts: a dict with "listener" (the name of the listener) and "address" (the client's address). If the kind is "connection delayed" or
+      "connection throttled", it also has "throttle_ms" (the wait or the delay in ms).
     """
 
     def __init__(
@@ -50,7 +53,10 @@ class Acceptor:
         self._report = report
         self._waiting: deque[Caller] = deque()
         self._until_ms: int | None = None
-        """When the rate limit admits the first waiting connection (ms); None while that connection is not yet counted in the connection rate."""
+        """The time in ms at which the rate limit admits the first waiting connection.
+
+        None if no connection waits, or if the first waiting connection is not yet counted in the connection rate.
+        """
         self._timer: Timer | None = None
         self._held: dict[Caller, Timer] = {}
         self._working = False

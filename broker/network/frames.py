@@ -11,7 +11,7 @@ SHARED_BYTES = 256 * 1024
 LENGTH_BYTES = 4
 HEAD_BYTES = 8
 FIRST_BUFFER_BYTES = 4 * 1024
-"""The minimum size in bytes of a connection's buffer for an incomplete frame. If the whole frame is known to be smaller, the buffer is smaller."""
+"""The first size in bytes of a connection's buffer for an incomplete frame, unless the whole frame is known to be smaller."""
 SPARE_BYTES = 4 * 1024 * 1024
 KEPT_BUFFER_BYTES = 2 * 1024 * 1024
 """The size in bytes above which the buffer of a connection counts as large.

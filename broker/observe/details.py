@@ -172,11 +172,11 @@ def _ids(request: Any, names: tuple[str, ...], name_in_item: str) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition number) of each partition in a message, and (name, item, None) of other list items with an error code field.
 
-    An item with an error code field that is not a partition can contain inner items, as a topic in a Metadata response contains partitions. Its inner
-    items are yielded only if they have an error or an offset. The outer item itself is yielded if it has an error, or if no inner item is yielded.
+    Some of these other items contain items themselves, as a topic in a Metadata response contains partitions. Such an outer item is yielded only if
+    it has an error, or if none of its inner items is yielded. Its inner items are yielded only if they have an error or an offset.
 
-    name: the name of the topic, resource or group; `parent` if an item has no name. parent: "" if `message` is a whole message. topic_name: a
-    function that returns the name of a topic id.
+    name: the name of the topic, resource or group; `parent` if the item has no name. message: a whole message, or an item whose inner items to yield.
+    parent: the name of this item; "" if `message` is a whole message. topic_name: a function that returns the name of a topic id.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

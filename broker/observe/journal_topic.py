@@ -7,9 +7,7 @@ module does not depend on sockets, nor on the meaning of messages except for the
 A record's timestamp is the broker's clock. Its key is the client id, or `broker-N` if there is no client. Its value is JSON with
 `v` (1), `kind`, `at_ms`, `broker`, and further fields that depend on the kind:
 
-throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms (held: whether the response was delayed instead of muting
-          the connection; quota: the type of the exceeded quota, such as "Produce"; entity: the clients for which the quota is set; bound: the
-          limit; value: the last recorded value; rate: the rate measured over window_ms; the last six are null for a forced throttle)
+throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms
 fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in the response to the client)
 behind:   the fields of `fetched`, for a connected client that lags: it has not fetched since records were produced
 produced: client_id, topic, partition, end_offset (the offset after the last record of the request)
@@ -17,6 +15,12 @@ leader:   topic, partition, leader, leader_epoch
 isr:      topic, partition, isr
 broker:   state (stopped, started)
 dropped:  count (of entries dropped since the last record of kind `dropped`, because too many were waiting or an append failed)
+
+The fields of the kind `throttle`, of which the last six are null for a forced throttle:
+
+- held: whether the response was delayed instead of muting the connection.
+- quota: the type of the exceeded quota, such as "Produce". entity: the clients for which the quota is set. bound: the limit.
+- value: the last recorded value. rate: the rate measured over `window_ms`.
 
 A connection that names the journal topic in a request becomes a reader: from then on none of its actions is published, because reading
 the journal would otherwise make it grow.
@@ -95,8 +99,8 @@ class Reached:
         """Store, after a fetch response, how far a client has read in a partition.
 
         index: the partition number. broker_id: the broker that sent the response. connection_id: the connection on which it was sent. end: the offset
-        after the records that the client has read. If more than 10,000 offsets are then stored, the partition whose first offset was stored earliest
-        is removed with all its offsets.
+        after the records that the client has read. If more than 10,000 offsets are then stored, the offsets of one partition are removed for all
+        clients. This is the partition whose first offset was stored earliest.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients

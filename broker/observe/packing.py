@@ -246,10 +246,10 @@ def _packed_or_empty(entry: Waiting) -> bytes:
 
 
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
-    """Return the trace entry of an exchange (request and response), encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
+    """Return the encoded trace entry of an exchange (a request and its response): the bytes that `kafkaproto.trace.format.encoded` also returns.
 
-    response: the response without its length prefix, and with batch headers in place of its records. None for a response without records, which is
-    then taken from `traced`. lengths: the original length in bytes of each records field of the response.
+    response: the response without its length prefix, and with batch headers in place of its records. It is None for a response without records; the
+    function then takes the response from `traced`. lengths: the original length in bytes of each records field of the response.
     """
     exchange = traced.exchange
     request, records = traced.kept_frame

@@ -74,13 +74,14 @@ class RebalanceHistory(Observer):
     def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
         """Add a rebalance to the history, or update the current one, after a change of a group.
 
-        a. A rebalance starts when a classic group enters PreparingRebalance, and with each new generation or group epoch.
-        b. But no rebalance starts while the members of a classic group join: the current rebalance continues. The generation that starts when all
-           have joined becomes its `to_epoch`.
-        c. Other changes update the current rebalance. The rebalance is complete when the group is Stable or Empty. It ends unfinished if the group is
-           Dead, unless a consumer group is Dead only because its coordinator unloads it.
-        d. If the next coordinator loads the group, the current rebalance continues if its `to_epoch` is the loaded generation or group epoch.
-           Otherwise the current rebalance ends unfinished.
+        a. A rebalance starts when a classic group enters PreparingRebalance, or when a group gets a new generation or group epoch. Rule b is the
+           exception.
+        b. While the members of a classic group join, no further rebalance starts. The generation that begins when all have joined becomes the
+           `to_epoch` of the current rebalance.
+        c. Any other change updates the current rebalance. The rebalance is complete when the group is Stable or Empty. It ends unfinished when the
+           group is Dead. But if a consumer group is Dead only because its coordinator unloads it, the rebalance does not end.
+        d. When the next coordinator loads the group, the current rebalance continues if its `to_epoch` is the loaded generation or group epoch.
+           Otherwise it ends unfinished.
         """
         current = self._current(change.group_id)
         kinds = {cause.kind for cause in change.causes}

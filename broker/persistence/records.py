@@ -30,8 +30,8 @@ class MetadataState:
     - process_number: the number of the last process that has used the data directory, from 1; 0 for none.
     - was_closed: whether that process stopped properly.
     - configs: maps owners (a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription) to their settings.
-    - quotas: maps (entity, key), where the key is for example "producer_byte_rate", to the value of the quota. None: the quota was removed, and stays
-      so even if a setting of the broker defines it.
+    - quotas: maps (entity, key) to the value of the quota; an example of a key is "producer_byte_rate". The value is None for a quota that was
+      removed. The quota then remains removed after a restart, even if a setting of the broker defines it.
     - features: maps the names of features to their finalized levels, for the features whose level differs from that of a new cluster.
     - scram: maps (user, mechanism) to the SCRAM credential.
     - next_producer_id: no producer has this id or a higher one.

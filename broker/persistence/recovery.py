@@ -79,9 +79,10 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 
 
 def _restore_roll_conditions(store: Store, now_ms: int) -> None:
-    """Restore the roll conditions of the active segment from its batches.
+    """Restore the roll conditions of the active segment, such as its age, from its batches.
 
-    Reads only the first batch if the segment cannot roll because of full indexes. now_ms: taken as the time at which the segment started.
+    The batches after the first one only determine how full the indexes are. If the indexes of the segment cannot become full, only the first batch is
+    read. now_ms: taken as the time at which the segment started.
     """
     start = store.end_position - store.open_bytes
     conditions = store.roll_conditions

@@ -69,8 +69,9 @@ class QuotaManager(ClientSensors[Sensor]):
         self.undeliverable: dict[tuple[str | None, str, int], Any] = {}
         """Maps (client id, topic, partition) to a batch that is too large for the client's quota, so that the client can never fetch it (Q-14).
 
-        The value is an `UndeliverableBatch`, or None once the client has received records of the partition again, for example after skipping the
-        batch. No second warning is logged for a key that is in this dict. A change of a quota with this object's `key` removes all keys.
+        The value is an `UndeliverableBatch`. It becomes None when the client receives records of the partition, for example because it has skipped
+        the batch. No further warning is logged for a key that is in this dict. The dict is emptied when a quota of this object's type (`key`)
+        changes.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(

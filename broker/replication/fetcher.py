@@ -190,14 +190,20 @@ class ReplicaFetcher:
             followed.repeat(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Let the parked fetch time out after replica.fetch.wait.max.ms: the leader's replication quota counts the empty response, too."""
+        """Make the leader respond to the parked fetch after replica.fetch.wait.max.ms, even without new records.
+
+        Call this when the leader's replication quota becomes active, because this quota also counts empty responses.
+        """
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule a partition's next fetch after the delay that a test has set, else after `delay_ms`. Does nothing while a test's delay runs."""
+        """Schedule the next fetch of a partition, unless a fetch is already scheduled and waits for a delay that a test has set.
+
+        The fetch takes place after the delay that a test has set for the partition. Without such a delay, it takes place after `delay_ms`.
+        """
         if followed.is_delayed(now_ms):
             return
         followed.due = True

@@ -154,7 +154,10 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """(time in ms when this replica was created, number of bytes appended to the partition before that time), for `bytes_in_rate`."""
+        """(time in ms when this replica was created, number of bytes appended to the partition before that time).
+
+        `bytes_in_rate` computes the average rate from these numbers.
+        """
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}

@@ -178,7 +178,7 @@ def charge_fetch(
     now_ms: int,
     forced: Charged | None = None,
 ) -> Charged:
-    """Charge a client's fetch. If the client is throttled, the response is sent without data, so the response's bytes are uncharged (T-4, Q-13).
+    """Charge a client's fetch. If the client is throttled, the response is sent without data, so the charge for its bytes is taken back (T-4, Q-13).
 
     The client is charged for the data when it fetches the data again. The throttle time is computed as if the data were sent, as in KIP-219. Request
     time is charged first, then bytes. The longer of the two throttle times applies. If they are equal, the request quota is reported as exceeded

@@ -21,7 +21,10 @@ class Charge(Enum):
     PRODUCE = auto()
     """The request is charged its bytes, then its handler time (Q-11); with acks=0 its bytes only (T-3)."""
     FETCH = auto()
-    """The request is charged its handler time, then the bytes of the response. The bytes are uncharged if the client is throttled (Q-12, Q-13)."""
+    """The request is charged its handler time, then the bytes of the response (Q-12).
+
+    If the client is throttled, the response is sent without its records, and the charge for the bytes is taken back (Q-13).
+    """
     EXEMPT = auto()
     """The request is not charged to a client and is never throttled: requests of followers and other brokers (Q-15, Q-16)."""
 
@@ -51,9 +54,9 @@ class FetchReply:
     - message: the response, with its records and without a session id.
     - session: the fetch session; None if the request failed before its session was known.
     - results: (key of the partition in the session, result of the read) for each partition.
-    - read: a function that is called when the response is sent; None to call nothing. For a client's fetch, it reports the fetch to observers; for a
-      follower's fetch, it records the high watermarks that the follower gets. Its argument is False if the records were removed because the client is
-      throttled, otherwise True.
+    - read: a function that is called with a bool when the response is sent; None to call nothing. For a client's fetch, the function reports the
+      fetch to observers. For a follower's fetch, it records the high watermarks that the follower gets. The bool is True if the response has its
+      records, False if they were removed because the client is throttled.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")

@@ -45,7 +45,7 @@ def strategy(delays_responses: bool) -> Throttling:
 class MuteThrottling:
     """A throttling strategy that responds at once and then mutes the connection (T-6, T-7).
 
-    A throttled client gets an empty response to its fetch, and the bytes that were charged for the data are subtracted again (T-4).
+    A throttled fetch gets a response without data. The client's quota was already charged for the bytes of the data; this charge is taken back (T-4).
     """
 
     def settle(self, exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> None:

@@ -21,8 +21,8 @@ NO_SEQUENCE = -1
 class Verification(NamedTuple):
     """The result of verifying which partitions belong to a producer's transaction (KIP-890).
 
-    errors: an error code for each partition, 0 for none. ended: partitions in which the transaction was already open, so that they needed no
-    verification, but in which it ended while the coordinator verified the others. The leader must reject the batches of these partitions (TX-30).
+    errors: an error code for each partition, 0 for none. ended: partitions whose batches the leader must reject (TX-30). They needed no verification,
+    because the transaction was already open in them. But the transaction ended in them while the coordinator verified the other partitions.
     """
 
     errors: Mapping[PartitionKey, int]

@@ -50,9 +50,10 @@ class Timers:
         return timer
 
     def earliest_entry_ms(self) -> int | None:
-        """Return the time in ms of the earliest entry in the heap of timers, which is never after the next deadline; None if the heap is empty.
+        """Return the time in ms of the earliest entry in the heap of timers; None if the heap is empty.
 
-        The entry may belong to a cancelled timer, so the next deadline may be later. `next_deadline_ms` is exact, but takes more time.
+        The next deadline is not earlier than the result, but may be later, because the entry may belong to a cancelled timer. `next_deadline_ms` is
+        exact, but takes more time.
         """
         return self._heap[0][0] if self._heap else None
 

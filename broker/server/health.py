@@ -97,7 +97,7 @@ def _default_addresses(container: str | None, variables: Mapping[str, str]) -> l
 
 
 def addresses_in_container(folder: str, variables: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Return (host, port) of each address of broker 0 to check, if the broker was started by `kafkaproto broker --container FOLDER`.
+    """Return the (host, port) of each listener of broker 0 of a cluster that was started with `kafkaproto broker --container FOLDER`.
 
     For a listener on every address of the machine, the host is 127.0.0.1. folder: FOLDER, which may contain a file `server.properties`. variables:
     the environment variables of that broker. Raises ConfigError if a setting in the file or in a variable is invalid.

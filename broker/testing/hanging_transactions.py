@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def hanging_transactions(cluster: Cluster) -> Iterator[str]:
     """Yield a line of text for each hanging transaction of a partition that has a leader.
 
-    While some partition of `__transaction_state` is loaded by no running broker, each open transaction that no other broker knows gets a line that
-    its coordinator is unknown.
+    While running brokers have not loaded every partition of `__transaction_state`, it is unknown which transactions hang. In this case, each open
+    transaction that is in none of the loaded partitions gets a line, which says that the coordinator of the transaction is unknown.
     """
     nodes = [node for node in cluster.nodes if node.running]
     known = {

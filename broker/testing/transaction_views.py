@@ -82,7 +82,8 @@ def loading_broker(cluster: Cluster, transactional_id: str) -> int | None:
 def missing_coordinator(cluster: Cluster, transactional_id: str) -> str | None:
     """Return why no running broker leads the partition of the transaction topic to which a transactional id belongs; None if one does.
 
-    Brokers may disagree about the partition, if partitions were added to the topic (M-8). Then it is the first that has no running leader.
+    If partitions were added to the topic, brokers may compute different partitions for the id (M-8). The result is then about the first of these
+    partitions that has no running leader.
     """
     topic = cluster.controller.image.topics.get(TRANSACTION_TOPIC)
     if topic is None:

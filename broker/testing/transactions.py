@@ -91,8 +91,8 @@ class TransactionMethods(Base):
     def pending_offsets(self, group_id: str) -> dict[PartitionKey, int]:
         """Return the offsets that producers committed for a group in transactions that are still open, by (topic, partition).
 
-        If several open transactions have an offset of the same partition, the dict contains that of the producer which was the last to begin with
-        offsets of the group. The dict is empty for an unknown group.
+        Several producers may have committed an offset of the same partition. The result then contains the offset of one of them: the producer whose
+        first commit for the group in its open transaction came last. The dict is empty for an unknown group.
         """
         check_text("group_id", group_id, "readers")
 

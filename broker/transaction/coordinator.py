@@ -125,11 +125,13 @@ class TransactionCoordinator:
     ) -> None:
         """Set `transaction.pending` to the state after an InitProducerId request, without writing it to `__transaction_state` (TX-13 to TX-16).
 
-        If no transaction is open, this state has the producer's next epoch, or epoch 0 of a new producer id. Otherwise it is PREPARE_EPOCH_FENCE,
-        which shuts out the previous producer. timeout_ms, expected: the transaction timeout and the (producer id, epoch) in the request; expected is
-        None for a new producer. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if a state is already pending or the transaction is ending, and
-        PRODUCER_FENCED (90) for an outdated producer id. If no transaction is open, an outdated epoch is an error, too: UNKNOWN_SERVER_ERROR (-1) if
-        the epochs of the producer id are exhausted, otherwise PRODUCER_FENCED. Errors of `next_producer_id` are passed on.
+        If no transaction is open, this state has the producer's next epoch, or epoch 0 of a new producer id. If a transaction is open, the state is
+        PREPARE_EPOCH_FENCE, which shuts out the previous producer. timeout_ms: the transaction timeout in the request. expected: the (producer id,
+        epoch) in the request, None for a new producer. Errors of `next_producer_id` are passed on. Raises KafkaError:
+
+        - CONCURRENT_TRANSACTIONS (51) if a state is already pending or the transaction is ending;
+        - PRODUCER_FENCED (90) for an outdated producer id or, if no transaction is open, for an outdated epoch;
+        - UNKNOWN_SERVER_ERROR (-1) instead for an outdated epoch, if the epochs of the producer id are exhausted.
         """
         data = transaction.data
         if transaction.pending is not None:

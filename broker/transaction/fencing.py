@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def shut_out(coordinator: TransactionCoordinator, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
     """Abort an open transaction that has no pending state, and fence its producer.
 
-    With transaction version 1 this is what one InitProducerId of a newer producer does. With version 2 the epoch rises by two, as after two such
-    requests: an EndTxn with the epoch before the current one counts as repeated, so that a rise by one would not fence the producer. The first of
-    these two steps is in memory, and is taken back if the abort cannot be stored. Near the largest epoch there is only one step.
-    reply: called with the result and the current time (ms).
+    With transaction version 1, the effect is that of one InitProducerId request of a newer producer: the epoch rises by one. With version 2, the
+    epoch rises by two, as after two such requests. A rise by one would not fence the producer, because an EndTxn with the epoch just below the
+    current one counts as a repeated request. The first of the two rises exists only in memory, and is undone if the abort cannot be stored. If the
+    current epoch is the last that a producer may get, the epoch rises only once. reply: called with the result and the current time (ms).
     """
     data = transaction.data
     if not bumps_epochs(coordinator.settings.server_version()) or data.is_exhausted:

@@ -295,7 +295,8 @@ class Transaction:
     def show_start(self, start_ms: int) -> None:
         """Set the start time (ms) of the last transaction, in memory only.
 
-        Call it after InitProducerId, which resets the time, to emulate Kafka before 4.0, which still reports the time then (TX-70).
+        InitProducerId resets the start time. Kafka before 4.0 still reports the old time after InitProducerId (TX-70). To emulate this, call this
+        method with the old time after InitProducerId.
         """
         self.data = self.data._replace(start_ms=start_ms)
 

@@ -73,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class Outcomes:
-    """A pytest plugin. Its attribute `seen` has each outcome ("passed", "failed", "skipped") that at least one test of the run had."""
+    """A pytest plugin that collects outcomes of tests. `seen`: the different outcomes ("passed", "failed", "skipped") that occurred in the run."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()

@@ -76,7 +76,7 @@ class ConsumerGroup(Group):
 
     @property
     def stores_topics(self) -> bool:
-        """Return whether the records of a group contain the group's topics, as before Kafka 4.1. Later records contain a hash of the topics."""
+        """Return whether the records of a group contain its topics. True before Kafka 4.1; later releases store a hash of the topics instead."""
         release = release_of(self._ranges)
         return not self.is_release_4 or (release is not None and releases().index(release) < releases().index("4.1"))
 

@@ -64,8 +64,9 @@ Entity = dict[str, str | None]
 
 
 def wait_until(subject: Subject, condition: Callable[[], Any], expected_event: str) -> Any:
-    """Call `condition` until it returns a true value, and return this value. Raises AssertionError after pauses of 10 s in total.
+    """Call `condition` repeatedly until it returns a true value, and return this value.
 
+    There is a pause after each call. Raises AssertionError if `condition` has not returned a true value when the pauses add up to 10 s.
     expected_event: the end of the error text "timed out waiting until ...", such as "broker 1 leads t-0".
     """
     for _ in range(ROUNDS):
@@ -281,8 +282,8 @@ def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
 def read(topic: Topic, offset: int, version: int | None = None, broker_id: int | None = None, **more: Any) -> Any:
     """Fetch the topic's first partition as a consumer, and return the partition's response.
 
-    more: further arguments of `wire.fetch`. version: the version of Fetch. By default, it is the one closest to 11 of those that the cluster serves,
-    that are not below 5, and that have fields for all arguments in `more`. broker_id: the broker to fetch from, by default the leader.
+    broker_id: the broker to fetch from, by default the leader. more: further arguments of `wire.fetch`. version: the version of Fetch. The default is
+    the version closest to 11 that meets three conditions: the cluster serves it, it is not below 5, and it has fields for all arguments in `more`.
     """
     if version is None:
         lowest = max((FETCH_FIELDS.get(name, 0) for name in more), default=0)

@@ -37,7 +37,7 @@ class Served:
         return (self._accepted or {}).get(key, NO_VERSION)
 
     def check(self, key: int, version: int) -> None:
-        """Raise NotServed if the broker does not serve this version of an API."""
+        """Raise NotServed if the broker does not serve this version of an API. key: the API key."""
         if not self.serves(key, version):
             low, high = self._range(key)
             raise NotServed(f"{_name(key)} v{version} ({_listed(low, high)})")

@@ -41,7 +41,10 @@ class SlowRate:
         self.slots[self.current].last_ms = now_ms
 
     def measure(self, now_ms: int) -> tuple[float, int]:
-        """Reset expired samples (time windows), and return (rate per second, length in ms of the period over which it is computed) (Q-3 to Q-5)."""
+        """Reset expired samples (time windows), and return the current rate (Q-3 to Q-5).
+
+        The result is (rate per second, length in ms of the period over which the rate is computed).
+        """
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         for sample in self.slots:

@@ -63,7 +63,10 @@ class Subject(Complete, ABC):
     def __init__(self) -> None:
         self._open: list[Connection] = []
         self.names: list[str] = []
-        """The names that `new_name` has returned so far, for topics and other things. Topics with these names can be deleted at the end."""
+        """The names that `new_name` has returned so far, for topics, groups and other things.
+
+        When the tests end, `foreign.Foreign.stop` deletes the topics that have one of these names.
+        """
 
     # ---- connections and time ------------------------------------------------------------------------------------------------
 

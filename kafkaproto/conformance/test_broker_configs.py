@@ -64,9 +64,9 @@ def checked(subject: Subject, broker: str, **values: str) -> Error:
 
 
 def invalid(reason: str) -> Error:
-    """Return the (error code, message) expected if a Kafka class that applies dynamic settings, such as `ConnectionQuotas`, rejects a change.
+    """Return the (error code, message) that a change of dynamic settings gets if one of Kafka's classes rejects the new values.
 
-    reason: the message of the ConfigException that the class throws.
+    The class is one that applies dynamic settings, such as `ConnectionQuotas`. reason: the message of the ConfigException that the class throws.
     """
     exception = "org.apache.kafka.common.config.ConfigException"
     return INVALID_REQUEST, f"Invalid value {exception}: {reason} for configuration Invalid dynamic configuration"

@@ -85,7 +85,7 @@ def test_response_to_a_heartbeat_with_all_fields_repeats_an_unchanged_assignment
 
 @pytest.mark.rule("GN-16", "GN-18", "GN-46", "SN-33")
 def test_member_that_changes_its_subscribed_topics_starts_a_new_group_epoch(subject: Subject) -> None:
-    """Members A and B share a topic. When B subscribes to a second topic, too, a new epoch starts (scenario SN-33).
+    """Members A and B share a topic. B then subscribes to a second topic in addition, which starts a new epoch (scenario SN-33).
 
     In this epoch, B gets all partitions of the second topic, and A all partitions of the first.
     """

@@ -15,7 +15,7 @@ UNKNOWN_ID = b"\x01" * 16
 
 
 def offsets(data: object) -> tuple[int, int, int]:
-    """Return (high watermark, last stable offset, log start offset) of a partition's response."""
+    """Return (high watermark, last stable offset, log start offset) of one partition's entry in a Fetch response."""
     return data.high_watermark, data.last_stable_offset, data.log_start_offset  # type: ignore[attr-defined]
 
 

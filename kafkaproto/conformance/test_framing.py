@@ -18,8 +18,8 @@ API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 FIRST_RESPONSE_WITH_RANGE = 3
 """The version of ApiVersions that KIP-511 introduced.
 
-If a broker supports this version, it responds to an ApiVersions request in a later, unsupported version with the range of versions of ApiVersions
-that it supports.
+A client may send ApiVersions in a version that is too new for the broker. If the broker supports version 3 or later, its response then contains the
+range of ApiVersions versions that the broker supports.
 """
 
 

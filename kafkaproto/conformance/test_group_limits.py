@@ -136,10 +136,11 @@ def test_scala_coordinator_ends_the_join_phase_when_the_pending_member_is_reject
 
 @pytest.mark.rule("GC-30")
 def test_new_coordinator_rebalances_a_loaded_group_that_exceeds_group_max_size(subject: Subject) -> None:
-    """The test adds a third member to a stable group of two members by a record in the offsets topic, and then moves the coordinator.
+    """The test adds a third member to a stable group of two members, and then moves the coordinator.
 
-    The next coordinator loads the group with three members and starts a rebalance. The first two members that join again stay, and the third
-    member is rejected. Only a client with the id of Kafka's own admin client may write to internal topics.
+    To add the member, the test writes a record to the offsets topic. It uses the client id of Kafka's own admin client, because other clients may not
+    write to internal topics. The next coordinator loads the group with three members and starts a rebalance. The first two members that join again
+    stay, and the third member is rejected.
     """
     group = Group(subject, 0)
     before = group.coordinator()

@@ -31,7 +31,10 @@ NOT_COORDINATOR, NOT_FOUND = 16, 69
 
 
 def by_partition(group: Group, group_ids: Sequence[str]) -> list[list[str]]:
-    """Return group ids by partition of `__consumer_offsets`, with the partitions in the order of a Java `HashMap`."""
+    """Return a list of group ids for each partition of `__consumer_offsets` that stores one of the groups `group_ids`.
+
+    The partitions are in the order of a Java `HashMap`. The ids of one partition have the order of `group_ids`.
+    """
     count = len(group.offsets.metadata().partitions)
     partitions = [(OFFSETS_TOPIC, java_hash(group_id) % count) for group_id in group_ids]
     return [
@@ -53,7 +56,10 @@ def names(subject: Subject, group: Group, count: int = 20) -> list[str]:
 @pytest.mark.rule("GO-36", "GC-59")
 @pytest.mark.parametrize("count", [3, 80])
 def test_java_coordinator_orders_delete_groups_results_by_consumer_offsets_partition(java: Subject, count: int) -> None:
-    """From 4.1 on, the groups of a partition have the order of a `HashSet`, or of a `HashMap` if another broker coordinates them."""
+    """The results are ordered by partition. Within a partition, they have the order of the request before 4.1, and that of a hash table later.
+
+    This hash table is a Java `HashMap` if another broker coordinates the groups of the partition, otherwise a `HashSet`.
+    """
     topic, group = new_topic(java).name, Group(java)
     group_ids = names(java, group, count)
     assert set(commit(group, {topic: {0: (5, None)}}).values()) == {0}
@@ -89,7 +95,10 @@ def test_consumer_group_describe_orders_groups_by_offsets_topic_partition_since_
 @pytest.mark.rule("GO-36", "GN-66")
 @pytest.mark.releases(before="4.0")
 def test_before_4_0_consumer_group_describe_has_all_groups_per_offsets_partition(java: Subject) -> None:
-    """Each partition that the broker coordinates returns a result for all groups: GROUP_ID_NOT_FOUND (69) for the groups of other partitions."""
+    """Each partition that the broker coordinates returns a result for every group of the request.
+
+    For groups that another partition stores, this result is GROUP_ID_NOT_FOUND (69).
+    """
     group = ConsumerGroup(java)
     assert group.join("m").error_code == 0
     group_ids = names(java, group)
@@ -110,7 +119,10 @@ def in_table(indexes: Sequence[int], most: int = 0) -> list[int]:
 
 
 def fetched(group: Group) -> dict[str, list[int]]:
-    """Fetch the offsets of all topics with two versions of OffsetFetch. Returns a dict of topics to partitions, in the order of the responses."""
+    """Fetch the offsets of all topics with two versions of OffsetFetch, and check that both responses have the same order.
+
+    Returns a dict of topics to partitions, in this order.
+    """
     old = listed(group.ask(fetch_request(group, None), 7))
     new: Any = group.fetch(None)
     assert [(topic.name, [p.partition_index for p in topic.partitions]) for topic in new.topics] == old

@@ -59,8 +59,8 @@ def mutating(subject: Subject) -> Iterator[Connection]:
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
     """Return whether a throttle time, `actual_ms`, is close enough to the expected time, `expected`, in ms.
 
-    The throttle time may be up to `Subject.jitter_ms` longer, and up to ten times `Subject.clock_slack_ms` shorter: the quota is one token per
-    second, and the client gains tokens while time passes.
+    The throttle time may be up to `Subject.jitter_ms` longer than expected. It may also be shorter, by up to ten times `Subject.clock_slack_ms`: the
+    client gains one token per second, so it needs a shorter throttle time if the test runs slowly on a real clock.
     """
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
@@ -196,7 +196,7 @@ def test_connections_above_max_connections_per_ip_are_closed_immediately(subject
 
 @pytest.mark.rule("W-13")
 def test_connections_above_the_ip_connection_rate_are_delayed_and_then_closed(subject: Subject) -> None:
-    """At one connection a second, measured over ten seconds, the broker serves ten connections from an address.
+    """The limit is one connection per second, measured over ten seconds. So the broker serves ten connections from an address at once.
 
     The broker delays the eleventh connection by up to a second, and then closes it without a response. Connections from other addresses are served.
     """

@@ -41,9 +41,10 @@ def join(group: Group, *protocols: tuple[str, bytes], kind: str = "consumer", ve
 @pytest.mark.rule("GC-27")
 @pytest.mark.parametrize("names", ["aa", "abab", "abba"])
 def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Subject, names: str) -> None:
-    """Kafka chooses only a protocol that is offered as many times as the group has members. A repeated protocol is counted twice.
+    """Kafka chooses a protocol only if the number of offers for it equals the number of members. Two offers of one member count as two.
 
-    names: the offered protocols, each with a name of one letter.
+    So Kafka cannot choose a protocol for a group whose only member offers each protocol twice. names: the offered protocols, each with a name of one
+    letter.
     """
     group = Group(subject)
     assert join(group, *((name, b"") for name in names)) is None

@@ -95,8 +95,8 @@ def test_committed_offset_expires_after_the_retention_time_of_its_offset_commit(
 def test_offsets_of_a_kip_848_group_expire_by_commit_age_with_or_without_members(subject: Subject) -> None:
     """A committed offset expires when the retention time has passed since its commit, even if the group has members.
 
-    An offset of a topic that a member subscribes to does not expire. When the last member has left, such an offset expires by the age of its commit,
-    too: at the next check if the retention time has already passed.
+    An exception is an offset of a topic that a member subscribes to, which does not expire. When the last member has left, the exception ends: the
+    next check deletes such an offset if the retention time has passed since its commit.
     """
     group, other = ConsumerGroup(subject), new_topic(subject).name
     own = group.topic.name

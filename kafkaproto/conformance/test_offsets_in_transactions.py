@@ -30,10 +30,10 @@ UNKNOWN, UNKNOWN_TOPIC, ILLEGAL_GENERATION, INVALID_GROUP_ID, UNKNOWN_MEMBER, OL
 )
 UNKNOWN_MAPPING, CONCURRENT, UNSTABLE, ABORTABLE = 49, 51, 88, 120
 RETRIED_MS = 80
-"""The minimum time in ms that an offset commit would take if the broker repeated the verification of its transaction.
+"""An offset commit that takes less than this time in ms shows that the broker has not repeated the verification of the transaction.
 
-A broker repeats a verification every 20 ms (`add.partitions.to.txn.retry.backoff.ms`) until 100 ms have passed
-(`add.partitions.to.txn.retry.backoff.max.ms`).
+A broker that repeats a verification does so every 20 ms (`add.partitions.to.txn.retry.backoff.ms`) until 100 ms have passed
+(`add.partitions.to.txn.retry.backoff.max.ms`). The last repetition is thus at least 80 ms after the request.
 """
 
 
@@ -170,7 +170,10 @@ def test_kip_848_coordinator_keeps_pending_offsets_if_a_txn_offset_commit_is_fen
 
 @pytest.mark.rule("TX-43")
 def test_scala_coordinator_rejects_all_of_a_txn_offset_commit_with_epoch_minus_1(subject: Subject) -> None:
-    """The response then has every entry of the request in its order. With the coordinator in Java, each partition gets its own error."""
+    """With the coordinator in Scala, every entry of the request gets error UNKNOWN_SERVER_ERROR (-1), in the order of the request.
+
+    With the coordinator in Java, each partition gets an error of its own.
+    """
     topic, group = new_topic(subject, partitions=6), Group(subject)
     producer = begun(subject, topic)
     assert producer.add_offsets(group) == 0

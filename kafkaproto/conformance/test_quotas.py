@@ -69,8 +69,8 @@ class Payer:
         """Return by how many milliseconds the throttle time in the response that has just arrived may differ from its expected value.
 
         Returns 0 if the cluster runs on a clock that the test advances. On the wall clock, the broker handles a request at an unknown time between
-        its sending and its response. The result is therefore the total duration of this client's requests so far, of which at most
-        `Subject.slack_ms` counts, plus `Subject.jitter_ms` and a rounding of `ROUNDED_MS`. sent_ms: when the last request was sent.
+        its sending and its response. The result is therefore the sum of three values: the total duration of this client's requests so far, but at
+        most `Subject.slack_ms`; `Subject.jitter_ms`; and `ROUNDED_MS` for rounding. sent_ms: when the last request was sent.
         """
         self.taken_ms += self.subject.now_ms() - sent_ms
         if not self.subject.clock_slack_ms:

@@ -1,4 +1,7 @@
-"""Tests with a lasting effect on the offsets topic: one creates it, at first with too few brokers for its replicas, one adds partitions to it."""
+"""Tests with a lasting effect on the offsets topic: they create the topic, or add partitions to it.
+
+The test that creates the topic begins with too few brokers for the replicas of the topic.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ PROFILE = "lag"
 FORGIVEN_MS = 2000
 """The minimum time in ms for which sent bytes count towards the quota: replication.quota.window.num (2) windows of one second.
 
-A broker adds the bytes of up to a second to one sample, and the sample counts until 2 s after its last bytes. So its first bytes may count for 3 s.
+A broker adds the bytes that it sends within a second to one sample. The sample counts until 2 s after the last bytes were added to it, so the first
+bytes of a sample may count for 3 s.
 """
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"

@@ -178,7 +178,11 @@ def test_segment_rolls_at_segment_bytes(subject: Subject) -> None:
 def test_segment_rolls_when_its_offset_or_time_index_is_full(
     subject: Subject, index_bytes: int, interval_batches: int, timestamps: Sequence[int], expected: list[int]
 ) -> None:
-    """Each item of `expected` is the number of batches in one segment. A batch gets an entry more than `interval_batches` batches after the last."""
+    """A new segment begins when the offset index or the time index of the current segment has no room for another entry.
+
+    index_bytes: the maximum size of an index. interval_batches: how many batches without an index entry follow a batch with an entry; with 0, every
+    batch gets an entry. timestamps: the timestamp of each batch, in ms from now. expected: the number of batches in each segment.
+    """
     now = subject.epoch_ms()
     interval_bytes = interval_batches * len(at(now))
     topic = new_topic(subject, segment_index_bytes=str(index_bytes), index_interval_bytes=str(interval_bytes))

@@ -32,7 +32,7 @@ def alter(
 ) -> dict[str, tuple[int, str | None]]:
     """Delete and set SCRAM credentials. Returns a dict of users to (error code, error message).
 
-    deletions: (user, mechanism) of each credential to delete. upserts: the credentials to set. mechanism: its number in the protocol. An error
+    deletions: (user, mechanism) of each credential to delete; the mechanism is its number in the protocol. upserts: the credentials to set. An error
     message is None if there is no error.
     """
     upsertions = []

@@ -41,9 +41,8 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 ) -> None:
     """Static member A leaves temporarily. B joins with A's instance id and subscribes to another topic.
 
-    B gets the partitions of that topic at once. The partitions of A's topic become free at once, too. Member C, which subscribes to A's topic, gets
-    them with C's next heartbeat.
-    assignor: the assignor that all members prefer.
+    B gets the partitions of that topic at once. The partitions of A's topic become free at the same time. Member C, which subscribes to A's topic,
+    gets them with C's next heartbeat. assignor: the assignor that all members prefer.
     """
     group = ConsumerGroup(subject)
     first, second = group.topic.name, group.add_topic().name

@@ -207,7 +207,7 @@ def test_offset_committed_by_topic_id_is_not_returned_for_a_recreated_topic(subj
 def _group_without_broker_0(subject: Subject) -> Group:
     """Return a group whose coordinator is not broker 0.
 
-    A test can then stop the coordinator: broker 0, to which the tests send requests that are not about groups, keeps running.
+    The tests send broker 0 all requests that are not about groups, so broker 0 must keep running. The coordinator of this group can be stopped.
     """
     while not (group := Group(subject)).coordinator():
         pass

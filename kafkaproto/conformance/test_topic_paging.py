@@ -36,7 +36,7 @@ def page(subject: Subject, *names: str, limit: int = 2000, cursor: tuple[str, in
 def two_topics(subject: Subject) -> tuple[str, str]:
     """Create two topics, the first with six partitions and the second with one.
 
-    Returns their names. The name of the first topic comes first in alphabetical order, too.
+    Returns their names, which are in alphabetical order.
     """
     first = new_topic(subject, 6, name=subject.new_name("pa"))
     second = new_topic(subject, name=subject.new_name("pb"))

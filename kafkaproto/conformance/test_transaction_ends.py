@@ -51,7 +51,11 @@ def test_transaction_that_times_out_is_aborted_and_the_producer_epoch_is_raised(
 @pytest.mark.releases(first="4.0")
 @pytest.mark.parametrize("commit", [True, False])
 def test_end_txn_v5_after_a_timeout_fails_as_a_commit_and_succeeds_as_an_abort(subject: Subject, commit: bool) -> None:
-    """The broker takes the request with the old epoch for a repeated one. After an abort the producer continues with the returned epoch."""
+    """A transaction times out. The coordinator aborts it and raises the producer's epoch. The producer then sends EndTxn with the old epoch.
+
+    The broker takes this request for a repetition of the request that ended the transaction. A commit fails, because the transaction was aborted. An
+    abort succeeds and returns the new epoch, with which the producer continues. commit: whether the producer sends a commit.
+    """
     topic, producer = new_topic(subject), Producer(subject)
     producer.init(timeout_ms=TIMEOUT_MS)
     assert producer.send(topic, 0, version=12)[0] == 0

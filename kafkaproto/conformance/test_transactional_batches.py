@@ -139,7 +139,10 @@ def test_batch_is_rejected_if_its_transaction_ends_before_the_batch_is_appended(
 @pytest.mark.rule("TX-31")
 @pytest.mark.releases(first="4.0")
 def test_produce_v12_right_after_end_txn_v5_is_accepted(subject: Subject) -> None:
-    """While the coordinator writes the marker of the last transaction, the leader repeats its request to add the partition."""
+    """When a Produce request arrives, the coordinator may still be writing the marker of the previous transaction.
+
+    The leader then repeats its request to the coordinator to add the partition, until the marker is written.
+    """
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     for base_offset in (0, 2, 4):

@@ -131,7 +131,7 @@ def _fields(b: bytes, count: int) -> _Fields:
 
 
 def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
-    """Return two arrays of positions in the decompressed records ``b``: after each record's size field, and after each record's last byte.
+    """Return two arrays of positions in the decompressed records ``b``: the ends of the size fields, and the ends of the records.
 
     count: the number of records. Consecutive records of the same size are found without visiting each of them.
     """

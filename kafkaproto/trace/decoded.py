@@ -98,10 +98,10 @@ def _errors(layout: Message[Any], value: Any) -> Iterator[int]:
 
 @cache
 def _error_places(layout: Message[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, Message[Any]], ...]]:
-    """Return two values: the fields with error codes of a message or struct with this layout, and which of its other fields to search further.
+    """Find the error codes in a message or struct with this layout. Returns (fields with error codes, fields to search further).
 
-    The fields to search are the nested structs, and lists of structs, that can contain error codes. Each is a pair (name of the field, layout of the
-    struct).
+    The first value has the names of the fields that are error codes. The second has the nested structs, and lists of structs, that can contain error
+    codes: a pair (name of the field, layout of the struct) for each.
     """
     named_types = [*layout.fields, *((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))]
     structs = [(name, struct) for name, kind in named_types if (struct := _struct_of(kind)) is not None]

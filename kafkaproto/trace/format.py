@@ -1,14 +1,16 @@
-"""Format of a trace file, and its encoder: a header with facts about the recording, then entries, each preceded by its length.
+"""Format of a trace file, and its encoder: a header that describes the recording, then entries, each preceded by its length.
 
-`kafkaproto.trace.reading` decodes it. Both modules need only the standard library.
+`kafkaproto.trace.reading` decodes it. Both modules need only the standard library. There are three kinds of entries:
+
+- An exchange is a request and its response.
+- A state has the offsets of logs whose high watermark, last stable offset or start offset has moved.
+- An event reports, for example, that a connection was opened, a group rebalanced, a client was throttled, or entries were dropped.
+
+Exchanges and states are binary because there are many; events are JSON. A file may end inside an entry: readers then use the complete entries.
 
 There are two encoders of entries, which produce equal bytes. `encoded` in this module takes an `Entry`. The recorder's encoder in the broker
-(`kafkaproto.broker.observe.packing`) takes the fields of a request: creating an object for each of thousands of requests per second is too slow.
-
-An entry is an exchange (a request and its response), a state (the offsets of logs whose high watermark, last stable offset or start offset has moved)
-or an event (for example a connection was opened, a group rebalanced, a client was throttled, entries were dropped). Exchanges and states are binary
-because there are many; events are JSON. A file may end inside an entry: readers then use the complete entries. This module imports neither the broker
-nor the proxy.
+(`kafkaproto.broker.observe.packing`) takes the fields of a request: creating an object for each of thousands of requests per second is too slow. This
+module imports neither the broker nor the proxy.
 """
 
 from __future__ import annotations
@@ -34,9 +36,18 @@ LENGTH_AND_KIND = Struct(">IB")
 EXCHANGE_FIELDS = Struct(">QiQqqqqqiBIIIIIIqq")
 """The fields of fixed size in the entry of an exchange (a request and its response) in a trace file.
 
-In order: sequence number, broker id, connection, broker's clock in ms; times in ns when the request was received, its handler started, the response
-was ready, and the response was sent; throttle time in ms, flags; sizes in bytes of request and response on the wire, then of their frames in the
-entry; numbers of records fields in request and response; broker's clock in ms at the start of the handler; time in purgatory in ns.
+They are, in order:
+
+- sequence number of the entry, broker id, number of the connection;
+- broker's clock in ms at the response;
+- monotonic clock in ns when the request was received, its handler started, the response was ready, and the response was sent;
+- throttle time in ms;
+- flags (`ANSWERED`, `HELD`, `CLOSES`);
+- sizes in bytes of the request and of the response on the wire;
+- sizes in bytes of the frames of the request and of the response in the entry, which have no records;
+- numbers of records fields in the request and in the response;
+- broker's clock in ms when the handler started;
+- time in purgatory in ns.
 """
 STATE_FIELDS = Struct(">QiqqH")
 """The fields of fixed size at the start of a state entry (`State`) of a trace file. The offsets of each log follow them.
@@ -46,8 +57,12 @@ In order: sequence number, broker id, broker's clock in ms, monotonic clock in n
 POSITIONS_FIELDS = Struct(">HiBqqqq")
 """The fields of fixed size of one log in a state entry (`State`) of a trace file; the topic's name follows them.
 
-In order: length of the topic's name in bytes, partition number, flags (`BEGINS` if this is the first item of the log, else 0), high watermark, last
-stable offset, log start offset, log end offset.
+They are, in order:
+
+- length of the topic's name in bytes;
+- partition number;
+- flags: `BEGINS` if the trace has no earlier item for this log, else 0;
+- high watermark, last stable offset, log start offset, log end offset.
 """
 ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
@@ -146,7 +161,7 @@ _ANSWERED_AT = Exchange._fields.index("answered")
 
 
 def header(meta: dict[str, Any]) -> bytes:
-    """Return the start of a trace file. meta: facts about the recording and the recorded cluster, stored as JSON."""
+    """Return the start of a trace file. meta: describes the recording and the recorded cluster; it is stored as a JSON object."""
     text = json.dumps(meta, separators=(",", ":")).encode()
     return MAGIC + VERSION_AND_LENGTH.pack(VERSION, len(text)) + text
 

@@ -74,11 +74,11 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The `stretch` of the requests that are paired with responses by their order; None if responses may be missing.
+        """The number of gaps in the client's bytes before the requests that are paired by order; None if no request can be paired by order.
 
-        The `stretch` of a request is the number of gaps in the client's bytes before it. If the oldest pending request has this `stretch`, the next
-        response belongs to it, with exceptions that `_is_next` describes. Otherwise the next response is paired by its correlation id. This attribute
-        then becomes the `stretch` of the request in that pair.
+        Each request stores the number of gaps before it in its field `stretch`. If the oldest pending request has the same number as this attribute,
+        the next response belongs to this request (`_is_next` has the exceptions). Otherwise the next response is paired by its correlation id, and
+        this attribute is set to the `stretch` of the request in that pair.
         """
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)

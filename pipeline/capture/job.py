@@ -125,9 +125,9 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 
 
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
-    """Return for each recording, in the order of `runs`: (its broker ids and topic names, the number of its left-out packets for each reason).
+    """Return a pair for each recording, in the order of `runs`: (its broker ids and topic names, its left-out packets counted by reason).
 
-    rows: the rows of all tables made from the captures. The rows of the internal table `_DISCOVERED` contain the facts; other rows are not used.
+    rows: the rows of all tables made from the captures. Only the rows of the internal table `_DISCOVERED` are used, which contain these facts.
     """
     cluster_facts = [ClusterFacts() for _ in runs]
     servers: list[set[str]] = [set() for _ in runs]

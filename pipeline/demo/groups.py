@@ -102,11 +102,11 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     second_half = threading.Event()
 
     def pause(member: Member) -> bool:
-        """Return True while a member of the demo's group must not fetch. Records are fetched in two halves, one before and one after a rebalance.
+        """Return True while a member of the demo's group must not fetch. The records are fetched in two halves, one before and one after a rebalance.
 
-        In the first half, a member fetches only while the group has exactly two members with half of the partitions each. The member stops fetching
-        when it has committed a quarter of all records. The second half starts when the second member has left, and the third member has joined and
-        has half of the partitions. In the second half, every member may fetch.
+        In the first half, a member fetches only while the group has exactly two members and each of them has half of the partitions. A member that
+        has committed a quarter of all records stops fetching. The second half starts when two things have happened: the second member has left, and
+        the third member has joined and got half of the partitions. In the second half, every member may fetch.
         """
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
         return not second_half.is_set() and (not shared or len(member.committed) >= HALF // 2)

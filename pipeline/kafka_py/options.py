@@ -370,9 +370,9 @@ def _partitions_of(parsed: Any) -> tuple[Partition, ...]:
 
 
 def _bound(read: _Reader, names: tuple[str, ...], default: int) -> Bound:
-    """Return the start or the end of a read, from the first of three options that the user gives, as Spark does.
+    """Return the start or the end of a read. As in Spark, the first option in `names` that the user gives determines it.
 
-    names: the options with a time for all partitions, with a time for each partition, and with offsets, in this order. default: EARLIEST (-2) or
+    names: three options: for a time for all partitions, for a time for each partition, and for offsets, in this order. default: EARLIEST (-2) or
     LATEST (-1), used if none of the three is given.
     """
     timestamp, by_timestamp, offsets = names

@@ -117,12 +117,12 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._initial
 
     def _start_offsets(self, start: Offsets, end: Offsets) -> Offsets:
-        """Return the offset at which a batch starts in each partition: its offset in `start`, but not above its offset in `end`.
+        """Return the offset at which a batch starts in each partition: the smaller of the partition's offsets in `start` and `end`.
 
-        start, end: the offsets between which Spark plans the batch. A start can be above its end only in the first batch, and only for a partition
-        that is read from its latest offset. After a restart, Spark plans the first batch again: with the stored end, but with a start that is looked
-        up again. Records that arrived in between have raised this start. No record is lost, because the first batch has no records of such a
-        partition.
+        start, end: the offsets between which Spark plans the batch. An offset in `start` can be above the one in `end` only in the first batch of a
+        query, after a restart, and only for a partition that is read from its latest offset. Spark then plans the first batch again, with the stored
+        end, but the start is looked up again. It has risen if records have arrived since. No record is lost, because the first batch has no records
+        of such a partition.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

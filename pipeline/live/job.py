@@ -81,15 +81,16 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
     """Return the throttle times and the lag of each client in each window. The client id is "" for a client without one.
 
     journal: the rows that `entries` returns, one for each record of the journal topic. windows: length of the windows, and the time between their
-    starts.
+    starts. The lag of a client in a partition is the high watermark minus the next offset that the client reads.
 
-    Columns: window (struct of start and end), window_start_ms, window_end_ms, client_id, throttles (how often the client was throttled),
-    throttled_ms, share, longest_ms (the longest throttle time), lag_max and lag_last.
+    Columns:
 
-    throttled_ms: sum of the throttle times of all connections; a throttle counts in full in each window that contains its timestamp. share:
-    throttled_ms divided by the length of the window; it may exceed 1, because several connections can be throttled at the same time. The lag of a
-    client in a partition is the high watermark minus the next offset that the client reads. lag_max: the largest lag in any partition. lag_last: the
-    lag that was recorded last, in whichever partition. Both are null if no record in the window has a lag of the client.
+    - window (struct of start and end), window_start_ms, window_end_ms, client_id: the window and the client.
+    - throttles: how often the client was throttled. longest_ms: the longest throttle time.
+    - throttled_ms: sum of the throttle times of all connections. A throttle counts in full in each window that contains its timestamp.
+    - share: `throttled_ms` divided by the length of the window. It may exceed 1, because several connections can be throttled at the same time.
+    - lag_max: the largest lag in any partition. lag_last: the lag that was recorded last, in whichever partition. Both are null if no record in the
+      window has a lag of the client.
     """
     throttle_ms = f.when(f.col("kind") == "throttle", f.col("throttle_ms"))
     lag = f.when(

@@ -27,12 +27,17 @@ class RequestedPartition(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The facts about one fetch of a fetch session. All fields but `requested` are columns of the table `requests`, None if unknown.
+    """One fetch of a fetch session: which partitions it covers, and whether its response and its session epoch are right.
 
-    A fetch covers the partitions in its request and, if it is incremental, those of earlier fetches of its session. requested: the covered
-    partitions. session_expected: the session epoch that the broker expected. session_missing: number of covered partitions that the response should
-    contain but lacks. session_strays: number of partitions in the response that the fetch does not cover. requested_partitions: number of covered
-    partitions. more: whether any returned partition has records after those in the response.
+    All fields except `requested` are columns of the table `requests`; they are None if unknown. A fetch covers the partitions in its request and, if
+    it is incremental, those of earlier fetches of its session.
+
+    - requested: the covered partitions.
+    - session_expected: the session epoch that the broker expected.
+    - session_missing: number of covered partitions that the response should contain but lacks.
+    - session_strays: number of partitions in the response that the fetch does not cover.
+    - requested_partitions: number of covered partitions.
+    - more: whether any returned partition has records after those in the response.
     """
 
     requested: dict[PartitionKey, RequestedPartition]
@@ -49,10 +54,13 @@ class Step(NamedTuple):
 class _Session:
     """State of one fetch session.
 
-    epoch: the session epoch that the next fetch must have. connection: the connection of the last fetch. requested: the partitions in the session.
-    reported: maps a partition to the high watermark that the client received last in this session, -1 after an error. due_since_ns: has the
-    partitions for which a later response outside this session contained a higher high watermark than `reported`. It maps each to the time of the
-    first of these responses. A fetch of this session that the broker handles after this time must return the partition.
+    - epoch: the session epoch that the next fetch must have.
+    - connection: the connection of the last fetch.
+    - requested: the partitions in the session.
+    - reported: maps a partition to the high watermark that the client received last in this session, -1 after an error.
+    - due_since_ns: maps a partition to the time from which on the session must return it. This is the time of the first later response outside this
+      session with a higher high watermark than `reported`. A fetch of this session that the broker handles after this time must return the partition.
+      Partitions without such a response are not in the dict.
     """
 
     __slots__ = ("connection", "due_since_ns", "epoch", "reported", "requested")
@@ -218,9 +226,9 @@ class Sessions:
     ) -> None:
         """Store the high watermarks in a fetch response, for its session and for the other sessions of the broker.
 
-        If the client of another session last received a lower high watermark of a partition there, the next response of that session must contain the
-        partition. That session's `due_since_ns` then gets the time of this response for the partition, unless it has an earlier time.
-        response_partitions: maps the partitions in the response to their data.
+        A partition of the response may also be in another session, whose client last received a lower high watermark of the partition. The next
+        response of that other session must then contain the partition. Its `due_since_ns` therefore gets the time of this response for the partition,
+        unless it already has an earlier time. response_partitions: maps the partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)

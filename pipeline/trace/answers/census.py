@@ -53,17 +53,21 @@ WORST_FIRST = (BREAKS, UNKNOWN, MISSING, OLDER, WORKS)
 def verdicts(tables: Tables) -> DataFrame:
     """Return a row for each client and release, whose column `verdict` says whether a broker of that release accepts the client's requests.
 
-    The verdict compares the newest version of each API that the client used with the versions that the release accepts:
+    For each API, the newest version that the client used is compared with the versions that the release accepts:
 
-    - The newest version is one of these versions: the client works.
-    - The newest version is above these versions: a client that sends ApiVersions uses older versions; any other client breaks.
-    - The newest version is below these versions: the client breaks. But if the recorded broker offered no newer version, the verdict is "not known":
-      the client may support a newer version.
+    - The newest version is accepted: the client works.
+    - The newest version is above the accepted versions: a client that sends ApiVersions uses older versions; any other client breaks.
+    - The newest version is below the accepted versions: the client breaks. But if the recorded broker offered no newer version, the verdict is "not
+      known": the client may support a newer version.
     - The release lacks the API: a client that does not send ApiVersions breaks. For a client that sends ApiVersions, the verdict is "misses an API",
       because it is unknown how the client reacts.
 
-    Columns: client (the client id with `*` for varying parts), release, verdict (the worst of all APIs) and reason (the APIs and versions for
-    which the verdict is neither "works" nor "older versions", each with the versions that the release accepts).
+    Columns:
+
+    - client: the client id with `*` for varying parts.
+    - release: the release.
+    - verdict: the worst verdict of all APIs.
+    - reason: the APIs and versions for which the verdict is neither "works" nor "older versions", each with the versions that the release accepts.
     """
     spark = tables.requests.sparkSession
     release_names = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]

@@ -74,8 +74,9 @@ SPANS = f"""
     )"""
 """SQL: CTEs. The CTE `spans` has one row per transaction: when it was opened and closed, and its outcome.
 
-A transaction consists of the accepted requests with one producer id and epoch, up to and including an EndTxn. Without an EndTxn and without recorded
-causes, it ends at the first sign of its abort: an InitProducerId with its transactional id, or the fetch of an abort marker with a newer epoch.
+A transaction consists of the accepted requests with one producer id and epoch, up to and including an EndTxn. If there is no EndTxn, the transaction
+ends when the trace has a recorded change of its state to PrepareCommit or PrepareAbort, which also has the cause. If there is no such change either,
+it ends at the first sign of its abort: an InitProducerId with its transactional id, or the fetch of an abort marker with a newer epoch.
 """
 
 HELD = f"""

@@ -208,10 +208,15 @@ def planned(tables: Tables) -> DataFrame:
     The times are computed by replaying the recorded requests of each client under each planned quota (`Replay`). A client that the byte quota never
     throttled in the trace is left out if it was charged for at most 1 MB.
 
-    Columns: client_id, api, broker, quota (bytes per second), in_force (whether the broker had this quota), requests (with repetitions of throttled
-    fetches), throttles, throttled_ms, longest_ms, a_minute_or_longer (number of throttles of at least a minute), percent_of_time (throttled_ms as a
-    percentage of the time for which the client's connections were in use), differs_from_the_broker (only for the quota in force: number of requests
-    whose throttle time in the replay differs from that in the trace).
+    Columns:
+
+    - client_id, api, broker: whose requests were replayed.
+    - quota: the quota in bytes per second. in_force: whether the broker had this quota.
+    - requests: number of requests, with the repetitions of throttled fetches.
+    - throttles: number of throttles. a_minute_or_longer: number of throttles of at least a minute.
+    - throttled_ms: sum of the throttle times. longest_ms: the longest throttle time.
+    - percent_of_time: `throttled_ms` as a percentage of the time for which the client's connections were in use.
+    - differs_from_the_broker: only for the quota in force: number of requests whose throttle time in the replay differs from that in the trace.
     """
     windows = windows_of(tables)
     charged = tables.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 def logs(tables: Tables) -> DataFrame:
     """Return the batches of magic 2 that consumers received, each once, even if several responses contain it.
 
-    Columns: run (the recording), where_ (topic name or id), partition, base_offset, last_offset, producer_id, producer_epoch, base_sequence,
-    transactional, control, committed (whether a marker commits; null for other batches), seq (of the first fetch with the batch), seen_ns (time of
-    the last response with the batch), life and stretch.
+    Columns:
 
-    Two batches of a partition have the same `life` if they are from the same log: `life` changes when a topic is created again or a log truncated.
-    Two batches with the same `life` also have the same `stretch` if no offset between them is missing, so that every marker between them is known. An
-    offset is missing if it was not fetched, or was removed by compaction.
+    - run (the recording), where_ (topic name or id), partition: the partition.
+    - base_offset, last_offset, producer_id, producer_epoch, base_sequence, transactional, control: the batch.
+    - committed: whether a marker commits; null for other batches.
+    - seq: sequence number of the first fetch with the batch. seen_ns: time of the last response with the batch.
+    - life: equal for two batches of a partition if they are from the same log. It changes when a topic is created again or a log is truncated.
+    - stretch: equal for two batches with the same `life` if no offset between them is missing, so that every marker between them is known. An offset
+      is missing if it was not fetched, or was removed by compaction.
     """
     return tables.sql("""
         WITH seen AS (
@@ -43,10 +45,11 @@ def logs(tables: Tables) -> DataFrame:
 def ends(tables: Tables) -> DataFrame:
     """Return the transactional batches that consumers received, each with the marker that ends its transaction.
 
-    Columns: run (the recording), where_ (topic name or id), partition, producer_id, producer_epoch, base_offset, seq (of the first fetch with the
-    batch), seen_ns (time of the last response with the batch), life (equal for batches of the same log), stretch (equal for batches without missing
-    offsets between them), marker_offset, committed, before_offset and seen_end.
+    Columns:
 
+    - run (the recording), where_ (topic name or id), partition, producer_id, producer_epoch, base_offset: the batch.
+    - seq: sequence number of the first fetch with the batch. seen_ns: time of the last response with the batch.
+    - life: equal for batches of the same log. stretch: equal for batches without missing offsets between them.
     - marker_offset: offset of the marker. It is null if the trace has no marker after the batch, or if the trace lacks an offset between the batch
       and the marker, because an earlier marker may be there.
     - committed: whether the marker commits. It is null if `marker_offset` is null, and in traces before format version 5.

@@ -20,11 +20,11 @@ Timers count whole milliseconds, and may use another clock than the one that mea
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: the `step` of incremental fetches. The column `step` joins fetches to partitions in responses of their connection (`not_early`).
+"""SQL: the value of the column `step` for an incremental fetch. `not_early` joins fetches to partitions in responses by connection and `step`.
 
-- The `step` of a full fetch is its sequence number, so the fetch is joined only to the partitions in its own response.
-- The `step` of an incremental fetch (KIP-227) is this value, so the fetch is joined to the partitions in all responses of the connection. This is
-  necessary because its own response may omit partitions.
+- A full fetch has its sequence number as `step`, so it is joined only to the partitions in its own response.
+- An incremental fetch (KIP-227) has this value as `step`, so it is joined to the partitions in all responses of the connection. This is necessary
+  because its own response may omit partitions.
 - Each partition in a response has two rows for the join: one with the sequence number of its fetch as `step`, and one with this value.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
@@ -55,8 +55,13 @@ def versions(tables: Tables) -> DataFrame:
     broker responds with UNSUPPORTED_VERSION in version 0 (KIP-511), or if the trace lacks the response. The body of such a request need not be
     decodable, because kafkaproto may not know that version either.
 
-    Columns: run (the recording), seq (of the request), api, api_version, client_id, lowest, highest (the advertised versions), problem (why a message
-    cannot be decoded), broken (true: the row is a fault) and excess (distance of `api_version` from the nearest advertised version).
+    Columns:
+
+    - run (the recording), seq (of the request), api, api_version, client_id: the request.
+    - lowest, highest: the lowest and the highest advertised version of the API.
+    - problem: why the request or the response cannot be decoded.
+    - broken: true if the row is a fault.
+    - excess: distance of `api_version` from the nearest advertised version.
     """
     return tables.sql(f"""
         WITH offered AS (
@@ -88,8 +93,12 @@ def in_time(tables: Tables) -> DataFrame:
     wait is assumed to begin after all earlier responses of the connection and their throttle times, because a broker reads nothing from a muted
     connection (KIP-219).
 
-    Columns: run (the recording), seq (of the fetch), client_id, max_wait_ms, waited_ms (the wait), broken (true: the row is a fault; null: undecided,
-    because the trace lacks entries) and excess (`waited_ms` minus `max_wait_ms`).
+    Columns:
+
+    - run (the recording), seq (of the fetch), client_id, max_wait_ms: the fetch.
+    - waited_ms: the wait.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `waited_ms` minus `max_wait_ms`.
     """
     rows = tables.sql(f"""
         WITH without_handler_times AS (

@@ -18,9 +18,12 @@ def same_bytes(tables: Tables) -> DataFrame:
     Batches that the broker may rewrite are not compared: brokers can set timestamps, convert, recompress and compact batches. A batch with acks=1 may
     exist only on its leader, so it is compared only with fetches from that broker.
 
-    Columns: run (the recording), seq (of the fetch), produced_seq (of the Produce), topic, partition, base_offset, produced_last_offset and
-    produced_crc (of the acknowledged batch), last_offset and crc (of the fetched batch), broken (true: the row is a fault; null: undecided, because
-    the trace lacks entries) and excess (size of the fault: always 1).
+    Columns:
+
+    - run (the recording), seq (of the fetch), topic, partition, base_offset, last_offset, crc: the fetched batch.
+    - produced_seq (of the Produce), produced_last_offset, produced_crc: the acknowledged batch, which has the same base offset.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: size of the fault, which is always 1.
     """
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""
@@ -44,9 +47,13 @@ def not_skipped(tables: Tables) -> DataFrame:
     acknowledged batch. Second, the fetch offset is at or below the base offset of the acknowledged batch, but all batches in the response come after
     it. Only topics whose cleanup policy is known to be "delete" are checked.
 
-    Columns: run (the recording), seq (of the fetch that skips the batch, else of the Produce), produced_seq (of the Produce), topic, partition,
-    base_offset, last_offset, from_offset and until_offset (the skipped range; null if none), broken (true: the row is a fault; null: undecided,
-    because the trace lacks entries) and excess (number of offsets of the batch).
+    Columns:
+
+    - run (the recording), seq (of the fetch that skips the batch, else of the Produce): the trace entry of the row.
+    - produced_seq (of the Produce), topic, partition, base_offset, last_offset: the acknowledged batch.
+    - from_offset, until_offset: the range of offsets that the response skips; null if it skips none.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: number of offsets of the batch.
     """
     rows = tables.sql(f"""
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
@@ -80,9 +87,12 @@ def in_sequence(tables: Tables) -> DataFrame:
     missing offsets between them (compacted, or not fetched) are not compared. A sequence that starts at 0 is allowed: brokers expire producers that
     have been idle for long.
 
-    Columns: run (the recording), seq (of the request with the later batch), topic, partition, producer_id, producer_epoch, base_offset,
-    base_sequence, expected (the sequence number after the earlier batch), broken (true: the row is a fault; null: undecided, because the trace lacks
-    entries) and excess (difference between `base_sequence` and `expected`).
+    Columns:
+
+    - run (the recording), seq (of the request), topic, partition, producer_id, producer_epoch, base_offset, base_sequence: the later batch.
+    - expected: the sequence number after the earlier batch.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: difference between `base_sequence` and `expected`.
     """
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)
@@ -122,9 +132,13 @@ def once(tables: Tables) -> DataFrame:
     Returns one row per acknowledged Produce of a batch by an idempotent producer with acks=-1. The row compares the acknowledged base offset with
     that of the first Produce of the same batch (same sequence number and content). A first Produce is compared with itself.
 
-    Columns: run (the recording), seq (of the Produce), topic, partition, producer_id, producer_epoch, base_sequence, first_seq (of the first
-    Produce), first_offset (the base offset in the response to the first Produce), base_offset (that in the response to this Produce), broken (true:
-    the row is a fault; null: undecided, because the trace lacks entries) and excess (difference between `base_offset` and `first_offset`).
+    Columns:
+
+    - run (the recording), seq (of the Produce), topic, partition, producer_id, producer_epoch, base_sequence: the batch of the row.
+    - base_offset: the base offset in the response to this Produce.
+    - first_seq, first_offset: `seq` of the first Produce of the batch, and the base offset in the response to it.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: difference between `base_offset` and `first_offset`.
     """
     rows = tables.sql(f"""
         WITH sent AS (
@@ -143,12 +157,15 @@ def once(tables: Tables) -> DataFrame:
 def committed(tables: Tables) -> DataFrame:
     """Check that a high watermark in a fetch response covers every batch that the same broker acknowledged with acks=-1 before the fetch.
 
-    Returns one row per partition of a fetch response, if the broker acknowledged a batch of the partition before the fetch. Of these batches, the
-    row shows the batch with the highest end offset.
+    Returns one row per partition of a fetch response, if the broker acknowledged a batch of the partition before the fetch. Of these batches, the row
+    shows the batch with the highest end offset.
 
-    Columns: run (the recording), seq (of the fetch), broker, topic, partition, produced_seq (of the Produce with this batch), acknowledged_end (the
-    end offset of this batch), high_watermark, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess
-    (`acknowledged_end` minus `high_watermark`).
+    Columns:
+
+    - run (the recording), seq (of the fetch), broker, topic, partition, high_watermark: the partition in the fetch response.
+    - produced_seq: `seq` of the Produce with the batch. acknowledged_end: the end offset of the batch.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `acknowledged_end` minus `high_watermark`.
     """
     rows = tables.sql(f"""
         WITH points AS (
@@ -175,9 +192,13 @@ def covered(tables: Tables) -> DataFrame:
 
     Returns one row per acknowledged partition of a Produce request. Only runs with recorded changes of high watermarks are checked.
 
-    Columns: run (the recording), seq (of the Produce), broker, topic, partition, acknowledged_end (the end offset of the batch), high_watermark (the
-    highest value that was recorded before the acknowledgement, since the log was last created or truncated), broken (true: the row is a fault; null:
-    undecided, because the trace lacks entries) and excess (`acknowledged_end` minus `high_watermark`).
+    Columns:
+
+    - run (the recording), seq (of the Produce), broker, topic, partition: the partition in the Produce request.
+    - acknowledged_end: the end offset of the batch.
+    - high_watermark: the highest value that was recorded before the acknowledgement, since the log was last created or truncated.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `acknowledged_end` minus `high_watermark`.
     """
     rows = tables.sql(f"""
         WITH points AS (

@@ -89,9 +89,14 @@ def generations(tables: Tables) -> DataFrame:
     Returns one row per JoinGroup or ConsumerGroupHeartbeat response, if an epoch to compare with is known. A member that joins a consumer group must
     get at least the highest epoch that any member got before. When a member joins again, the earlier epochs of this member are ignored.
 
-    Columns: run (the recording), seq (of the request), group_id, member_id, epoch (the generation or epoch in the response), before_epoch (the
-    highest generation or epoch in earlier responses, or the epoch in the request itself), before_seq (of the request to which `before_epoch`
-    belongs), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`before_epoch` minus `epoch`).
+    Columns:
+
+    - run (the recording), seq (of the request), group_id, member_id: the request.
+    - epoch: the generation or epoch in the response.
+    - before_epoch: the highest generation or epoch in earlier responses, or the epoch in the request itself. before_seq: `seq` of the request to
+      which `before_epoch` belongs.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `before_epoch` minus `epoch`.
     """
     checks = """
         SELECT run, seq, broker, group_id, member_id, returned_epoch AS epoch, begun_ns, ready_ns, 'joins' AS detail FROM {groups}
@@ -143,9 +148,12 @@ def recorded_epochs(tables: Tables) -> DataFrame:
 
     Returns one row per pair of successive changes of a group.
 
-    Columns: run (the recording), seq (of the change), group_id, type, state, epoch (the generation or epoch after the change), before_epoch (after
-    the previous change), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`before_epoch` minus
-    `epoch`).
+    Columns:
+
+    - run (the recording), seq, group_id, type, state: the later change of the pair, with the state of the group after it.
+    - epoch, before_epoch: the generation or epoch of the group after the later and after the earlier change.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `before_epoch` minus `epoch`.
     """
     rows = tables.sql("""
         WITH changes AS (
@@ -172,11 +180,14 @@ def owners(tables: Tables) -> DataFrame:
     response that assigns it until the member reports the revocation of the partition, leaves the group, or joins again. The session timeout of a
     member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its own member epoch.
 
-    Columns: run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition, member_id (the new owner),
-    other_member_id, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
+    Columns:
 
-    other_member_id: in a classic group, the first member to which an earlier response of the same generation assigned the partition. It may be the
-    new owner itself. In a consumer group, the other member that still owns the partition. Null if there is no such member.
+    - run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition: the assignment.
+    - member_id: the new owner.
+    - other_member_id: in a classic group, the first member to which an earlier response of the same generation assigned the partition. It may be the
+      new owner itself. In a consumer group, the other member that still owns the partition. Null if there is no such member.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: size of the fault, which is always 1.
     """
     classic = f"""
         WITH others AS (SELECT DISTINCT run, group_id FROM {{groups}} WHERE api = 'JoinGroup' AND protocol_type <> 'consumer'
@@ -209,12 +220,13 @@ def owners(tables: Tables) -> DataFrame:
 def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
     """Return a row for each partition assigned to a member of a consumer group, with the other member that still owns the partition, if any.
 
-    Columns: run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition, member_id (the new owner),
-    other_member_id (the other owner; null if there is none), before_ns, then_ns, and broken (true: the row is a fault, because the partition has two
-    owners).
+    Columns:
 
-    before_ns: when the other owner got the partition. then_ns: when the other owner later sent a request that shows that it is still a member. If the
-    trace lacks entries between these two times, the other owner may have given the partition up with a missing request.
+    - run (the recording), seq (of the request whose response assigns the partition), group_id, topic, partition: the assignment.
+    - member_id: the new owner. other_member_id: the other owner; null if there is none.
+    - before_ns: when the other owner got the partition. then_ns: when the other owner later sent a request that shows that it is still a member. If
+      the trace lacks entries between these two times, the other owner may have given the partition up with a missing request.
+    - broken: true (a fault) if the partition has two owners.
     """
     # In the queries, `listed` is the topic as the member names it: by id, or by name in the classic protocol.
     requests = tables.sql("""
@@ -286,9 +298,13 @@ def fenced_commits(tables: Tables) -> DataFrame:
     when its classic group has a newer generation. A member that joins again is no longer fenced. In a consumer group, a member is fenced if its
     commit has an older epoch than the last response to its heartbeats: up to 4.2, brokers accept only the member's present epoch.
 
-    Columns: run (the recording), seq (of the commit), group_id, member_id, topic, partition, epoch (the generation or member epoch in the commit),
-    fenced_by (why the member is fenced; null if it is not fenced), before_seq (of the request that fenced the member), broken (true: the row is a
-    fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
+    Columns:
+
+    - run (the recording), seq (of the commit), group_id, member_id, topic, partition: the commit.
+    - epoch: the generation or member epoch in the commit.
+    - fenced_by: why the member is fenced; null if it is not fenced. before_seq: `seq` of the request that fenced the member.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: size of the fault, which is always 1.
     """
     commits = tables.sql(f"SELECT * FROM {COMMITS}")
     fences = (

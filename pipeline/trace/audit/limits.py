@@ -19,9 +19,13 @@ def whole_response(tables: Tables) -> DataFrame:
     allowed. A limit that is not known is not checked. The broker's `fetch.max.bytes` is known if the recorder reported settings. The bytes that a
     quota allows are known if an earlier throttle of the client was recorded with the limit of this quota, and no quota has changed since.
 
-    Columns: run (the recording), seq (of the fetch), broker, client_id, max_bytes (of the request), fetch_max_bytes (of the broker), quota_bytes
-    (allowed by the quota), first_batch_bytes (size of the first batch), limit_bytes (the limit that applies), records_bytes (size of all records),
-    broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`records_bytes` minus `limit_bytes`).
+    Columns:
+
+    - run (the recording), seq (of the fetch), broker, client_id: the fetch.
+    - max_bytes, fetch_max_bytes, quota_bytes: the limits of the request, of the broker and of the quota.
+    - first_batch_bytes: size of the first batch. limit_bytes: the limit that applies. records_bytes: size of all records.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `records_bytes` minus `limit_bytes`.
     """
     rows = tables.sql(f"""
         WITH known AS (

@@ -15,16 +15,21 @@ RACK_AWARE = "%RackAwareReplicaSelector"
 def preferred_replicas(tables: Tables) -> DataFrame:
     """Check that a fetch response names a preferred read replica only if the replica is suitable. Returns one row per preferred replica.
 
-    - The replica must be in the ISR and must not be the sender. If the broker has Kafka's rack-aware selector, the replica must also
-      be in the client's rack.
+    - The replica must be in the ISR and must not be the sender. If the broker has Kafka's rack-aware selector, the replica must also be in the
+      client's rack.
     - Only the leader may name a replica, only in a response without records, and only if the client has a rack and its fetch offset is not below the
       log start.
     - Racks come from Metadata responses. Leader and ISR are known only if the recorder records their changes. Leader and ISR are not checked if
       either of them changed between the start of the fetch and the response.
 
-    Columns: run (the recording), seq (of the fetch), topic, partition, client_id, rack (of the client), broker (the sender), leader,
-    preferred_replica, node_rack (rack of the preferred replica), isr, requested_offset, log_start, bytes (of the records), broken (true: the row is a
-    fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
+    Columns:
+
+    - run (the recording), seq (of the fetch), topic, partition, client_id, rack (of the client), requested_offset: the fetch.
+    - broker (the sender), log_start, bytes (of the records): the response.
+    - leader, isr: leader and in-sync replicas of the partition.
+    - preferred_replica, node_rack: the preferred replica and its rack.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: size of the fault, which is always 1.
     """
     rows = tables.sql(f"""
         WITH reported AS (
@@ -64,9 +69,13 @@ def topic_ids(tables: Tables) -> DataFrame:
     Returns one row each time that a broker reports a topic name for the first time, or reports it with a new id. A new id of a name is checked only
     if the recorder also records deletions of topics.
 
-    Columns: run (the recording), seq (of the request), broker, topic, topic_id, before_id (the id with which the broker reported the name before),
-    first_name (the name with which any broker first reported `topic_id`), broken (true: the row is a fault; null: undecided, because the trace lacks
-    entries) and excess (size of the fault: always 1).
+    Columns:
+
+    - run (the recording), seq (of the request), broker, topic, topic_id: the name and the id in a response of the broker.
+    - before_id: the id with which the broker reported the name before.
+    - first_name: the name with which any broker first reported `topic_id`.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: size of the fault, which is always 1.
     """
     rows = tables.sql("""
         WITH named AS (

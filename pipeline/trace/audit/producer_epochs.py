@@ -22,9 +22,12 @@ def epochs_in_logs(tables: Tables) -> DataFrame:
 
     Returns one row per batch that has an earlier batch of the same producer.
 
-    Columns: run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, base_offset, producer_epoch, before_epoch and
-    before_offset (epoch and base offset of the earlier batch with the highest epoch), broken (true: the row is a fault) and excess (`before_epoch`
-    minus `producer_epoch`).
+    Columns:
+
+    - run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, base_offset, producer_epoch: the batch.
+    - before_epoch, before_offset: epoch and base offset of the earlier batch with the highest epoch.
+    - broken: true if the row is a fault.
+    - excess: `before_epoch` minus `producer_epoch`.
     """
     return tables.sql(
         """
@@ -46,8 +49,11 @@ def first_sequences(tables: Tables) -> DataFrame:
 
     A batch is checked only if the trace has a batch with a lower epoch of the same producer before it, and no offset between them is missing.
 
-    Columns: run (the recording), seq (the trace entry of a Fetch response with the batch), topic, partition, producer_id, producer_epoch,
-    base_offset, base_sequence, broken (true: the row is a fault) and excess (how far `base_sequence` is above 0).
+    Columns:
+
+    - run (the recording), seq (of a fetch with the batch), topic, partition, producer_id, producer_epoch, base_offset, base_sequence: the batch.
+    - broken: true if the row is a fault.
+    - excess: how far `base_sequence` is above 0.
     """
     return tables.sql(
         """
@@ -72,9 +78,12 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
     If an InitProducerId request has no producer id, the epoch in its response must be higher than in all earlier responses with the same producer id.
     Returns one row per response with a producer id that an earlier response contained, too.
 
-    Columns: run (the recording), seq (of the request), transactional_id, producer_id, epoch (in the response), before_epoch (the highest epoch in
-    earlier responses), before_seq (of the request whose response had `before_epoch`), broken (true: the row is a fault; null: undecided, because the
-    trace lacks entries) and excess (by how much `epoch` is too low).
+    Columns:
+
+    - run (the recording), seq (of the request), transactional_id, producer_id, epoch: the response.
+    - before_epoch: the highest epoch in earlier responses. before_seq: `seq` of the request whose response had this epoch.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: by how much `epoch` is too low.
     """
     rows = tables.sql("""
         WITH given AS (
@@ -104,9 +113,12 @@ def fenced_requests(tables: Tables) -> DataFrame:
       ask the coordinator.
     - EndTxn is compared only with epochs from InitProducerId, because an EndTxn that raised the epoch may be repeated with the old epoch.
 
-    Columns: run (the recording), seq (of the request), api, transactional_id, topic, partition, producer_id, producer_epoch, newer_epoch (the newest
-    epoch that was returned), newer_seq (of the request whose response had it), broken (true: the row is a fault; null: undecided, because the trace
-    lacks entries) and excess (`newer_epoch` minus `producer_epoch`).
+    Columns:
+
+    - run (the recording), seq (of the request), api, transactional_id, topic, partition, producer_id, producer_epoch: the request.
+    - newer_epoch: the newest epoch that was returned before. newer_seq: `seq` of the request whose response had this epoch.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `newer_epoch` minus `producer_epoch`.
     """
     rows = tables.sql(f"""
         WITH requests AS (

@@ -236,7 +236,8 @@ NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 LONGEST_EXCHANGE_NS = 30_000_000_000
 """The longest time in ns that is assumed to pass between a request and its response.
 
-In `GAPS`, the time in which entries may be missing ends this much later for a proxy or a capture. For a capture, it also starts this much earlier.
+`GAPS` has intervals in which missing entries may have occurred. For a proxy or a capture, it adds this time to the end of each interval. For a
+capture, it also lets each interval begin earlier by this time.
 """
 MAX_GAPS = 256
 """The maximum number of gaps (times in which entries may be missing) of a run (a recording). If there are more, neighbouring gaps are merged."""
@@ -290,7 +291,6 @@ READ_COMMITTED = 1
 """The value of the column `isolation` for a Fetch or ListOffsets that reads committed records only."""
 NAMED = "coalesce(topic, topic_id) AS where_"
 """SQL: the name of a partition's topic, or the topic id if no response mapped the id to a name."""
-
 
 CONSUMED = f"""
     WITH followers AS (SELECT run, seq FROM {{requests}} WHERE replica_id >= 0

@@ -19,13 +19,17 @@ def steps(tables: Tables) -> DataFrame:
     """Check that fetch responses in fetch sessions contain the right partitions, and that session epochs are correct.
 
     Returns one row per response of a fetch session. The response to a full fetch must contain every requested partition. The response to an
-    incremental fetch must contain every partition whose high watermark had risen before the fetch. No response may contain a partition that is not
-    in the session. The broker must accept the next session epoch and no other.
+    incremental fetch must contain every partition whose high watermark had risen before the fetch. No response may contain a partition that is not in
+    the session. The broker must accept the next session epoch and no other.
 
-    Columns: run (the recording), seq (of the fetch), conn, client_id, session_id, session_epoch, session_expected (the epoch that the broker
-    expected), requested_partitions, session_missing (number of missing partitions), session_strays (number of partitions that do not belong to the
-    response), error, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (the largest of
-    `session_missing`, `session_strays` and the difference of the epochs).
+    Columns:
+
+    - run (the recording), seq (of the fetch), conn, client_id, session_id, session_epoch, error: the fetch.
+    - session_expected: the session epoch that the broker expected.
+    - requested_partitions: number of partitions that the fetch covers.
+    - session_missing: number of missing partitions. session_strays: number of partitions that do not belong to the response.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: the largest of `session_missing`, `session_strays` and the difference of the epochs.
     """
     rows = tables.sql(f"""
         SELECT r.run, r.seq, r.conn, r.client_id, r.session_id, r.session_epoch, r.session_expected, r.requested_partitions,

@@ -18,9 +18,13 @@ def muted(tables: Tables) -> DataFrame:
 
     Returns one row per request that comes after a throttled request on the same connection.
 
-    Columns: run (the recording), seq (of the later request), conn, api, client_id, throttled_seq (of the throttled request), handled_ms (when the
-    broker began to handle the later request), muted_until_ms (end of the mute time), both on the broker's clock, broken (true: the row is a fault)
-    and excess (`muted_until_ms` minus `handled_ms`).
+    Columns:
+
+    - run (the recording), seq, conn, api, client_id: the later request.
+    - throttled_seq: `seq` of the throttled request.
+    - handled_ms: when the broker began to handle the later request. muted_until_ms: the end of the mute time. Both are on the broker's clock.
+    - broken: true if the row is a fault.
+    - excess: `muted_until_ms` minus `handled_ms`.
     """
     return tables.sql("""
         WITH ordered AS (
@@ -36,15 +40,20 @@ def muted(tables: Tables) -> DataFrame:
 def how_long(tables: Tables) -> DataFrame:
     """Check the throttle time of each throttled response. Returns one row per response, in which `broken` says whether the time is wrong.
 
-    - The broker must apply the right time. For byte quotas and the request quota, this is (rate - quota) / quota x window: `window` is the time in
-      ms over which the broker measured the client's rate. The time is computed with doubles as in `kafkaproto.broker.quota.windows`, with halves
-      rounded up. The time is not checked if a test forced the throttle, or if the reason of the throttle was not recorded.
+    - The broker must apply the right time. For byte quotas and the request quota, this is (rate - quota) / quota x window: `window` is the time in ms
+      over which the broker measured the client's rate. The time is computed with doubles as in `kafkaproto.broker.quota.windows`, with halves rounded
+      up. The time is not checked if a test forced the throttle, or if the reason of the throttle was not recorded.
     - The response must contain the time that the broker applied.
 
-    Columns: run (the recording), seq (of the request), api, client_id, throttle_quota (which kind of quota was exceeded), quota_entity (to which user
-    or client id it belongs), quota_rate (the measured rate), quota_bound (the quota), quota_window_ms (`window`), expected_ms (the right time; null
-    if not checked), applied_throttle_ms, response_throttle_ms, broken (true: the row is a fault) and excess (difference of `applied_throttle_ms` from
-    `expected_ms` or from `response_throttle_ms`, whichever is larger).
+    Columns:
+
+    - run (the recording), seq, api, client_id: the request.
+    - throttle_quota: which kind of quota was exceeded. quota_entity: to which user or client id it belongs.
+    - quota_rate: the measured rate. quota_bound: the quota. quota_window_ms: `window`.
+    - expected_ms: the right time; null if it is not checked.
+    - applied_throttle_ms: the time that the broker applied. response_throttle_ms: the time in the response.
+    - broken: true if the row is a fault.
+    - excess: difference of `applied_throttle_ms` from `expected_ms` or from `response_throttle_ms`, whichever is larger.
     """
     return tables.sql(f"""
         WITH exact AS (
@@ -81,8 +90,9 @@ def empty_fetch(tables: Tables) -> DataFrame:
 def taken_back(tables: Tables) -> DataFrame:
     """Check that a broker does not count the bytes of a throttled fetch against the quota. Returns one row per pair of successive throttled fetches.
 
-    A throttled fetch returns no records, so the broker must subtract the bytes of the fetch from the quota again. Both fetches of a pair are sent to
-    one broker by one client, under one consumer quota. A quota that several client ids share (the quota of a user alone) is not checked.
+    A broker charges the bytes of a fetch to the quota before it throttles the client. A throttled fetch returns no records, so the broker must then
+    subtract these bytes. Both fetches of a pair are sent to one broker by one client, under one consumer quota. A quota that several client ids share
+    (the quota of a user alone) is not checked.
 
     Columns:
 
@@ -90,8 +100,8 @@ def taken_back(tables: Tables) -> DataFrame:
     - before: number of bytes in the quota windows at the first fetch, with the bytes of this fetch. before_value: bytes of the first fetch alone.
     - sent_between: number of bytes of the client's fetch responses that were sent between the two fetches and had no throttle time.
     - total: number of bytes in the quota windows at the second fetch, with the bytes of this fetch. quota_value: bytes of the second fetch alone.
-    - excess: number of bytes by which `total` is larger than `before` - `before_value` + `sent_between` + `quota_value`. This sum is the
-      largest total if the broker has subtracted the bytes of the first fetch. One byte more is allowed, because of rounding.
+    - excess: number of bytes by which `total` is larger than `before` - `before_value` + `sent_between` + `quota_value`. This sum is the largest
+      total if the broker has subtracted the bytes of the first fetch. One byte more is allowed, because of rounding.
     - broken: true (a fault) if `total` is too large; null (undecided) if missing entries may explain this.
     """
     rows = tables.sql(f"""

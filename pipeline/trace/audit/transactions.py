@@ -76,9 +76,14 @@ def aborted_listed(tables: Tables) -> DataFrame:
     - A batch belongs to the transaction that the next marker of its producer ends. A batch is checked only if the trace has every offset from the
       batch to this marker: otherwise an earlier marker may be missing.
 
-    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset, marker (offset of the transaction's marker), broken
-    (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1). first_offset: the first
-    offset of the transaction's batches in the response or, if only another response shows the abort, the first offset of the transaction.
+    Columns:
+
+    - run (the recording), seq (of the fetch), topic, partition, producer_id: the response and the transaction.
+    - first_offset: the first offset of the transaction's batches in the response. If only another response shows the abort, it is the first offset of
+      the transaction.
+    - marker: offset of the transaction's marker.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: size of the fault, which is always 1.
     """
     by_marker = _listed(tables, committed=False).selectExpr(
         "* EXCEPT (lists)", "NOT lists AS broken", "CAST(1 AS double) AS excess"
@@ -128,8 +133,12 @@ def committed_visible(tables: Tables) -> DataFrame:
 
     Returns one row for each pair of a response and a committed transaction, if the response has a batch of the transaction.
 
-    Columns: run (the recording), seq (of the fetch), topic, partition, producer_id, first_offset (of the transaction's batches in the response),
-    marker (offset of its marker), broken (true: the row is a fault) and excess (size of the fault: always 1).
+    Columns:
+
+    - run (the recording), seq (of the fetch), topic, partition, producer_id: the response and the transaction.
+    - first_offset: the first offset of the transaction's batches in the response. marker: offset of the transaction's marker.
+    - broken: true if the row is a fault.
+    - excess: size of the fault, which is always 1.
     """
     rows = _listed(tables, committed=True)
     return rows.selectExpr("* EXCEPT (lists)", "lists AS broken", "CAST(1 AS double) AS excess").withColumnRenamed(
@@ -146,16 +155,16 @@ def _open_below_stable(tables: Tables, checks: str) -> DataFrame:
     checks: SQL for the observations. An observation is the last stable offset and the high watermark of a partition at one time. Columns: run, seq,
     where_ (topic name or id), partition, last_stable_offset, high_watermark and at_ns (time of the observation).
 
-    A transaction ends at the offset of its marker. If the marker is unknown, the transaction counts as ending at the offset up to which the trace has
-    all batches.
+    The end of a transaction is the offset of its marker. If the marker is unknown, the end is the offset up to which the trace has all batches.
 
-    Returns one row per observation. The row is about the transaction that ends last of those with a batch below `last_stable_offset`. An observation
-    gets no row if its partition has no transactional batches, or if it would be a fault that a truncation of the log may explain. Columns:
+    Returns one row per observation. If several transactions have a batch below `last_stable_offset`, the row is about the one with the highest end.
+    An observation gets no row if its partition has no transactional batches, or if it would be a fault that a truncation of the log may explain.
+    Columns:
 
     - run (the recording), seq, topic, partition, last_stable_offset, high_watermark: from `checks`.
     - producer_id: producer id of the transaction. first_offset: base offset of its last known batch below `last_stable_offset`. Both are null if no
       transaction has a known batch below `last_stable_offset`.
-    - broken: true (a fault) if the transaction does not end below `high_watermark`; null (undecided) if missing entries may explain this.
+    - broken: true (a fault) if the end of the transaction is not below `high_watermark`; null (undecided) if missing entries may explain this.
     - excess: `last_stable_offset` minus `first_offset`; null if `first_offset` is null.
     """
     rows = tables.sql(
@@ -187,9 +196,13 @@ def stable_in_responses(tables: Tables) -> DataFrame:
     A transaction is known to be open if its marker is not below the response's high watermark, or if the trace has every batch from a batch of the
     transaction to the high watermark, and no marker of the transaction among them.
 
-    Columns: run (the recording), seq (of the fetch), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (producer id
-    and base offset of a batch of the transaction that ends last; null if none is known), broken (true: the row is a fault; null: undecided, because
-    the trace lacks entries) and excess (`last_stable_offset` minus `first_offset`).
+    Columns:
+
+    - run (the recording), seq (of the fetch), topic, partition, last_stable_offset, high_watermark: the partition of a response.
+    - producer_id, first_offset: producer id of a transaction with a batch below `last_stable_offset`, and the base offset of such a batch. If there
+      are several transactions, it is the one whose end has the highest offset. Both are null if no transaction is known.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `last_stable_offset` minus `first_offset`.
     """
     return _open_below_stable(
         tables,
@@ -204,9 +217,13 @@ def stable_in_replicas(tables: Tables) -> DataFrame:
 
     Returns one row per recorded change of a replica's offsets. Only the broker of this project records these changes.
 
-    Columns: run (the recording), seq (of the change), topic, partition, last_stable_offset, high_watermark, producer_id and first_offset (producer id
-    and base offset of a batch of the transaction that ends last; null if none is known), broken (true: the row is a fault; null: undecided, because
-    the trace lacks entries) and excess (`last_stable_offset` minus `first_offset`).
+    Columns:
+
+    - run (the recording), seq (of the change), topic, partition, last_stable_offset, high_watermark: the recorded offsets.
+    - producer_id, first_offset: producer id of a transaction with a batch below `last_stable_offset`, and the base offset of such a batch. If there
+      are several transactions, it is the one whose end has the highest offset. Both are null if no transaction is known.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `last_stable_offset` minus `first_offset`.
     """
     return _open_below_stable(
         tables, "SELECT run, seq, topic AS where_, partition, last_stable_offset, high_watermark, at_ns FROM {state}"
@@ -223,9 +240,13 @@ def markers(tables: Tables) -> DataFrame:
     It is also a fault if no marker is between the batches of two successive transactions of a producer. The row of the later transaction is then the
     fault, even if its marker is unknown. Partitions for which an admin wrote markers are left out.
 
-    Columns: run (the recording), seq (of the EndTxn), transactional_id, topic, partition, producer_id, first_offset (of the transaction),
-    marker_offset, decided (true if EndTxn commits), committed (true if the marker commits; null like `marker_offset` if no marker is known), broken
-    (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (size of the fault: always 1).
+    Columns:
+
+    - run (the recording), seq (of the EndTxn), transactional_id, topic, partition, producer_id, first_offset: the transaction.
+    - decided: true if EndTxn commits.
+    - marker_offset: offset of the marker. committed: true if the marker commits. Both are null if no marker is known.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: size of the fault, which is always 1.
     """
     rows = tables.sql(
         f"""
