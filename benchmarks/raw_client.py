@@ -47,7 +47,8 @@ def read_exactly(sock: socket.socket, view: memoryview) -> None:
         count = sock.recv_into(view)
         if not count:
             raise EOFError(
-                f"the broker closed the connection although {len(view)} more bytes of a response were expected"
+                f"the broker closed the connection although {len(view)} more bytes of a response were expected; "
+                "look for the reason in the broker's log"
             )
         view = view[count:]
 
@@ -180,9 +181,10 @@ def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> flo
 
 
 def _check_produced(response: bytes) -> None:
-    error_code = read_response(ApiKey.PRODUCE, 7, response).message.responses[0].partition_responses[0].error_code
+    topic = read_response(ApiKey.PRODUCE, 7, response).message.responses[0]
+    error_code = topic.partition_responses[0].error_code
     if error_code:
-        raise RuntimeError(f"a Produce request of the benchmark returned error code {error_code}")
+        raise RuntimeError(f"a Produce request to topic {topic.name} returned error code {error_code}")
 
 
 def fetch(address: str, topic: str, total_bytes: int) -> float:

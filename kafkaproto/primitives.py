@@ -323,10 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that assigns to two variables: a value, and the length to send for this value. Returns the names of the two variables.
-
-        source: the source text of the value.
-        """
+        """Add code that assigns a value (source text: `source`) and the length to send for it to two variables. Returns the variables' names."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:

@@ -46,5 +46,6 @@ def set_client_quota(address: str, client_id: str, **bytes_per_second: float) ->
     for result in response.entries:
         if result.error_code:
             raise RuntimeError(
-                f"the broker rejected the quota of client id {client_id}: error {result.error_code}, {result.error_message}"
+                f"the broker at {address} rejected the quota of client id {client_id}: "
+                f"error {result.error_code}, {result.error_message}"
             )

@@ -412,7 +412,10 @@ def member() -> tuple[Peer, str, int]:
             break
         peer.cluster.advance(STEP_MS)  # the coordinator may still be loading
     else:
-        raise WorkloadError(f"the broker rejected the JoinGroup request of the benchmark: {joined}")
+        raise WorkloadError(
+            f"the broker rejected each of 100 JoinGroup requests of the benchmark to group g; "
+            f"the last response: {joined}"
+        )
     assignment = message("sync_group", "SyncGroupRequestAssignment", member_id=joined.member_id, assignment=b"a")
     sync = message(
         "sync_group",

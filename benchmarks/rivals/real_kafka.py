@@ -131,7 +131,11 @@ class KafkaCluster:
                         f"Kafka node {node} exited while it started; the end of its output: {(self._folder / f'{node}.out').read_text()[-2000:]}"
                     )
             if time.monotonic() > deadline:
-                raise NotStarted(f"Kafka brokers {waiting} were not ready within {READY_SECONDS} s")
+                output = "\n".join((self._folder / f"{node}.out").read_text()[-1000:] for node in waiting)
+                raise NotStarted(
+                    f"Kafka brokers {waiting} were not ready within {READY_SECONDS} s; "
+                    f"the end of their output:\n{output}"
+                )
             with suppress(OSError, EOFError):  # not listening yet
                 waiting = [i for i in waiting if not running <= brokers_known(self.bootstrap[i])]
             time.sleep(0.1 if waiting else 0)

@@ -383,7 +383,8 @@ def _second_process(group: Group, member: Member) -> JoinRequest:
     """
     if member.group_instance_id is None:
         raise ValueError(
-            f"member {member.member_id} has no group.instance.id; only a static member of a classic group can be fenced"
+            f"member {member.member_id} of group {group.group_id} has no group.instance.id; "
+            "only a static member of a classic group can be fenced"
         )
     return JoinRequest(
         group.group_id,

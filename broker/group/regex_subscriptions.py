@@ -112,7 +112,8 @@ def _matching(regex: str, topics: Iterable[str], group_id: str) -> frozenset[str
         pattern = compile_topic_pattern(regex)
     except KafkaError as error:
         logger.warning(
-            "group %s: the stored subscription contains an invalid regular expression, which matches no topic: %s",
+            "group %s: a stored regular expression is invalid and matches no topic, "
+            "so let its members subscribe with a valid one: %s",
             group_id,
             error.message,
         )

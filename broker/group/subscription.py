@@ -53,7 +53,9 @@ def _topics(data: bytes) -> list[str]:
     """Return the topics of one encoded subscription. Every valid version is decoded as version 0; the user data after the topics is checked, too."""
     [version] = struct.unpack_from(">h", data)
     if version < 0:
-        raise ValueError(f"the version of a subscription must be at least 0 (got {version})")
+        raise ValueError(
+            f"a member's subscription of {len(data)} bytes: the version, at byte 0, must be at least 0 (got {version})"
+        )
     [count] = struct.unpack_from(">i", data, 2)
     if not 0 <= count <= len(data) - 6:
         raise ImpossibleSize(

@@ -29,7 +29,8 @@ def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHead
         yield position, read_header(chunk, at)
     if walked_to < end:
         raise StorageError(
-            f"the log in {place_of(store.folder)} is damaged: bytes {walked_to} to {end} must be complete batches, but are not"
+            f"the log in {place_of(store.folder)} is damaged: bytes {walked_to} to {end} must be complete batches, "
+            "but are not; restore the log from a backup, or delete the topic"
         )
 
 
@@ -58,7 +59,7 @@ def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int,
         if not at:
             raise StorageError(
                 f"the log in {place_of(store.folder)} no longer contains the bytes from position {position} to {end}: "
-                "it was truncated or deleted during the read"
+                "it was truncated or deleted during the read; read the partition again"
             )
         position += at
     return end, 0, offset

@@ -367,7 +367,8 @@ class NamedSegment(_Extent):
                 self.truncate(self.base + size)
             except OSError as error:
                 raise StorageError(
-                    f"cannot remove the bytes that a failed append left in segment file {self.path}: {error}"
+                    f"cannot remove the bytes that a failed append left in segment file {self.path}: {error}; "
+                    "check that the file is writable and that its disk has no errors"
                 ) from error
             self.has_leftover = False
         self._fd = self._open(self.path).fileno()

@@ -93,8 +93,8 @@ class Store:
                 self._make_room(length, end)
             self.last.write(data, position - self._base)
         except OSError as error:
-            place = place_of(self.folder)
-            raise StorageError(f"cannot append {length} bytes to the log in {place}: {error}") from error
+            text = f"cannot append {length} bytes to the log in {place_of(self.folder)}: {error}; check the disk"
+            raise StorageError(text) from error
         self.end_position = end
         return position
 
@@ -156,7 +156,7 @@ class Store:
             self.last.flush_append(position - self._base)
         except OSError as error:
             self.end_position = self._room_end = position
-            raise StorageError(f"cannot flush the log in {place_of(self.folder)} to the disk: {error}") from error
+            raise StorageError(f"cannot flush the log in {place_of(self.folder)}: {error}; check the disk") from error
         self.flush_state.flushed(self._base, self.end_position, now_ms)
 
     def flush(self, start: int, now_ms: int | None = None) -> None:
@@ -168,7 +168,7 @@ class Store:
             for segment in self.segments[max(0, bisect_right(self._bases, start) - 1) :]:
                 segment.flush()
         except OSError as error:
-            raise StorageError(f"cannot flush the log in {place_of(self.folder)} to the disk: {error}") from error
+            raise StorageError(f"cannot flush the log in {place_of(self.folder)}: {error}; check the disk") from error
         self.flush_state.flushed(start, self.end_position, now_ms)
 
     @property
@@ -291,9 +291,8 @@ class Store:
     def drop_before(self, position: int) -> None:
         """Drop the files of segments that lie completely before byte `position` of the store. A response that is being sent can still read them.
 
-        If the active segment lies before `position`, its file is dropped, too, and later appends go to a new file. The log's active segment continues
-        in this file: `segment_number` stays unchanged. Nothing is dropped while the metadata log of the data directory lacks a change because a write
-        failed. The metadata log may then still refer to batches in the files.
+        If the file of the active segment is dropped, later appends go to a new file, which continues the segment (`segment_number` stays the same).
+        Nothing is dropped while the metadata log lacks a change because a write failed: it may still refer to batches in the files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

@@ -60,8 +60,8 @@ class MetadataLog:
             self.recovered_state = MetadataState(self._facts.records)
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(
-                f"data directory {directory.path}: its file 'facts' cannot be read: {error}; restore the file, or give an empty folder, for example "
-                "--data-dir ./kafka-data"
+                f"data directory {directory.path}: its file 'facts' cannot be read: {error}; "
+                "if you cannot restore the file, give an empty folder, for example --data-dir ./kafka-data"
             ) from None
         if self._facts.cut_bytes or not self._facts.records:
             self._refuse_to_forget()

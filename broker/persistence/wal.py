@@ -36,7 +36,8 @@ class WriteAheadLog:
         self.records, self.size_bytes = _read(data)
         if _is_fact_behind(data, self.size_bytes):
             raise ValueError(
-                f"the metadata record at byte {self.size_bytes} of {path} is damaged, not merely incomplete: complete records follow it"
+                f"the metadata record at byte {self.size_bytes} of {path} is damaged, "
+                "and complete records follow it, so the broker does not remove it; restore the file from a backup"
             )
         self.cut_bytes = len(data) - self.size_bytes
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -48,13 +49,15 @@ class WriteAheadLog:
             written_bytes = os.pwrite(self._fd, data, self.size_bytes)
             if written_bytes != len(data):
                 raise OSError(
-                    f"only {written_bytes} of the {len(data)} bytes were written to {self.path}; free some space on its disk"
+                    f"only {written_bytes} of the {len(data)} bytes were written to {self.path}, "
+                    "probably because its disk is full"
                 )
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._fd, self.size_bytes)
             raise StorageError(
-                f"cannot append a record of {len(data)} bytes to the metadata log {self.path}: {error}"
+                f"cannot append a record of {len(data)} bytes to the metadata log {self.path}: {error}; "
+                "check that its disk has free space"
             ) from error
         self.size_bytes += len(data)
 

@@ -190,20 +190,14 @@ class ReplicaFetcher:
             followed.repeat(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Make the leader respond to the parked fetch after replica.fetch.wait.max.ms, even without new records.
-
-        Call this when the leader's replication quota becomes active, because this quota also counts empty responses.
-        """
+        """End the wait of the parked fetch after replica.fetch.wait.max.ms. For a leader with a replication quota, which counts empty responses."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule the next fetch of a partition, unless a fetch is already scheduled and waits for a delay that a test has set.
-
-        The fetch takes place after the delay that a test has set for the partition. Without such a delay, it takes place after `delay_ms`.
-        """
+        """Schedule a partition's next fetch after `delay_ms`. A delay that a test has set takes precedence, also if it runs already."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True

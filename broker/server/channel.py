@@ -209,7 +209,7 @@ class Channel(asyncio.BufferedProtocol):
             finally:
                 self._drained = None
         if self._transport.is_closing():
-            raise ConnectionError("the socket to the client was closed while a response was being sent")
+            raise ConnectionError(f"the socket to {self.address} was closed while a response was being sent")
 
     def pause_reading(self) -> None:
         self._wants_reading = False

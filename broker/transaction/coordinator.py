@@ -127,11 +127,9 @@ class TransactionCoordinator:
 
         If no transaction is open, this state has the producer's next epoch, or epoch 0 of a new producer id. If a transaction is open, the state is
         PREPARE_EPOCH_FENCE, which shuts out the previous producer. timeout_ms: the transaction timeout in the request. expected: the (producer id,
-        epoch) in the request, None for a new producer. Errors of `next_producer_id` are passed on. Raises KafkaError:
-
-        - CONCURRENT_TRANSACTIONS (51) if a state is already pending or the transaction is ending;
-        - PRODUCER_FENCED (90) for an outdated producer id or, if no transaction is open, for an outdated epoch;
-        - UNKNOWN_SERVER_ERROR (-1) instead for an outdated epoch, if the epochs of the producer id are exhausted.
+        epoch) in the request, None for a new producer. Errors of `next_producer_id` are passed on. Raises KafkaError CONCURRENT_TRANSACTIONS (51) if
+        a state is already pending or the transaction is ending, and PRODUCER_FENCED (90) for an outdated producer id or, if no transaction is open,
+        for an outdated epoch; but UNKNOWN_SERVER_ERROR (-1) for an outdated epoch if the epochs of the producer id are exhausted.
         """
         data = transaction.data
         if transaction.pending is not None:

@@ -55,7 +55,7 @@ def reassign(topic: Topic, *replicas: int) -> None:
         partition = topic.partition()
         return partition.replica_nodes == list(replicas) and set(partition.isr_nodes) == set(replicas)
 
-    wait_until(topic.subject, is_done, f"the replicas of topic {topic.name} are {replicas} and in sync")
+    wait_until(topic.subject, is_done, f"the replicas of {topic.name}-0 are {replicas}, all in sync")
 
 
 @contextmanager

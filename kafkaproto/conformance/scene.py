@@ -64,9 +64,8 @@ Entity = dict[str, str | None]
 
 
 def wait_until(subject: Subject, condition: Callable[[], Any], expected_event: str) -> Any:
-    """Call `condition` repeatedly until it returns a true value, and return this value.
+    """Call `condition`, with pauses, until it returns a true value, and return this value. Raises AssertionError after 10 s of pauses.
 
-    There is a pause after each call. Raises AssertionError if `condition` has not returned a true value when the pauses add up to 10 s.
     expected_event: the end of the error text "timed out waiting until ...", such as "broker 1 leads t-0".
     """
     for _ in range(ROUNDS):

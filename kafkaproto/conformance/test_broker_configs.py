@@ -291,7 +291,9 @@ def test_subtract_from_a_list_setting_of_a_broker_ignores_the_cluster_wide_value
 
     def change(broker: str, operation: int, value: str | None, expected: str) -> None:
         assert altered(subject, broker, (name, operation, value), validate_only=False) == VALID
-        wait_until(subject, lambda: value_of(subject, name) == expected, f"log.cleanup.policy is {expected}")
+        wait_until(
+            subject, lambda: value_of(subject, name) == expected, f"broker 0 reports log.cleanup.policy={expected}"
+        )
 
     change(ALL, SET, "compact", "compact")
     try:

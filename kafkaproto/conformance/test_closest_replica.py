@@ -23,12 +23,12 @@ def scene(subject: Subject, replication: int = 3) -> Topic:
         wait_until(
             subject,
             lambda b=broker_id: prefers(topic, 5, f"r{b}") == b,  # type: ignore[misc]
-            f"the leader of the partition knows that broker {broker_id} has all of its records",
+            f"the leader of {topic.name}-0 knows that broker {broker_id} has all records of the partition",
         )
         wait_until(
             subject,
             lambda b=broker_id: read(topic, 5, broker_id=b).high_watermark == 5,  # type: ignore[misc]
-            f"the replica on broker {broker_id} has the high watermark 5",
+            f"the replica of {topic.name}-0 on broker {broker_id} has the high watermark 5",
         )
     return topic
 

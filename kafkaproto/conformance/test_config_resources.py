@@ -146,7 +146,7 @@ def test_client_metrics_subscription_exists_only_while_it_has_settings(subject: 
     wait_until(
         subject,
         lambda: {d[:3] for d in described(subject, subscription) if d[2] == OF_SUBSCRIPTION} == values,
-        f"the settings of the client metrics subscription {subscription} are replaced",
+        f"{INTERVAL}=2000 is the only setting of the client metrics subscription {subscription}",
     )
     assert alter(subject, subscription, (INTERVAL, DELETE, None)) == OK
     wait_until(subject, lambda: not is_listed(), f"the client metrics subscription {subscription} is deleted")
@@ -277,6 +277,6 @@ def test_describe_configs_returns_the_settings_of_a_client_metrics_subscription(
     wait_until(
         subject,
         lambda: described(subject, subscription) == settings,
-        f"the client metrics subscription {subscription} has its settings",
+        f"DescribeConfigs returns the new settings of the client metrics subscription {subscription}",
     )
     assert described(subject, subscription, INTERVAL, "unknown") == of_interval

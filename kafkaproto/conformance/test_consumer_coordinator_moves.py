@@ -147,6 +147,10 @@ def test_new_coordinator_removes_a_classic_member_that_does_not_revoke_in_time(s
     try:
         move(group, before, after)
         assert set(members(group)) == {"A", classic.member_id}
-        wait_until(subject, lambda: set(members(group)) == {"A"}, "the classic member is removed from the group")
+        wait_until(
+            subject,
+            lambda: set(members(group)) == {"A"},
+            f"classic member {classic.member_id} is removed from group {group.id}",
+        )
     finally:
         move(group, after, before)

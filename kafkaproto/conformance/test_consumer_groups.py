@@ -374,5 +374,5 @@ def test_changed_heartbeat_interval_of_a_group_is_in_the_next_heartbeat_response
     wait_until(
         subject,
         lambda: group.heartbeat("A", 1).heartbeat_interval_ms == 6000,
-        "the heartbeat interval of the group is 6000 ms",
+        f"the heartbeat interval of group {group.id} is 6000 ms",
     )

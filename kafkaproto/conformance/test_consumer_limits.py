@@ -94,7 +94,7 @@ def test_consumer_group_member_without_successful_heartbeats_is_removed(subject:
         assert error == (UNKNOWN_MEMBER if result[0] == 3 or removed_meanwhile else FENCED)
         return result[0] == 3
 
-    wait_until(subject, gets_all, "member B is removed from the group")
+    wait_until(subject, gets_all, f"member B is removed from group {group.id}")
     assert SESSION_MS - 200 <= subject.now_ms() - start_ms <= SESSION_MS + subject.slack_ms + 200
     assert refusal(group.heartbeat("B", 2)) == unknown("B", group)
     assert group.epochs == ("Stable", 3, 3)
@@ -124,7 +124,9 @@ def test_changed_session_timeout_of_a_group_applies_from_a_members_next_heartbea
     while remaining:
         removed = remaining.pop(0)
         wait_until(
-            subject, lambda: sorted(group.targets()) == sorted(remaining), f"member {removed} is removed from the group"
+            subject,
+            lambda: sorted(group.targets()) == sorted(remaining),
+            f"member {removed} is removed from group {group.id}",
         )
         elapsed_ms = subject.now_ms() - last_ms[removed]
         assert timeouts[removed] - 200 <= elapsed_ms <= timeouts[removed] + subject.slack_ms + 200
@@ -143,7 +145,7 @@ def test_static_member_that_left_with_epoch_minus_2_is_removed_at_session_timeou
     assert group.result(group.heartbeat("A", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
     [member] = group.described().members
     assert (member.member_id, member.member_epoch) == ("A", AWAY_EPOCH)
-    wait_until(subject, lambda: not group.described().members, "member A is removed from the group")
+    wait_until(subject, lambda: not group.described().members, f"member A is removed from group {group.id}")
     assert SESSION_MS - 200 <= subject.now_ms() - start_ms <= SESSION_MS + subject.slack_ms + 200
     assert group.epochs == ("Empty", 2, 1)
     assert group.enter("B", instance_id="i1") == (3, ALL)

@@ -194,7 +194,9 @@ def test_member_that_does_not_revoke_in_time_is_fenced_despite_heartbeats(subjec
     while (passed := subject.now_ms() - start) < REVOKE_WITHIN_MS - 300:
         assert group.beat("A", 1, ALL) == (1, None), passed
         subject.pass_ms(100)
-    wait_until(subject, lambda: len(group.described().members) == 1, "member A is fenced")
+    wait_until(
+        subject, lambda: len(group.described().members) == 1, f"member A is fenced and removed from group {group.id}"
+    )
     assert subject.now_ms() - start >= REVOKE_WITHIN_MS - 100
     assert group.epochs == ("Assigning", 3, 2)
     assert refusal(group.heartbeat("A", 1)) == unknown("A", group)
@@ -215,7 +217,7 @@ def test_new_partitions_of_a_topic_are_assigned_with_the_next_heartbeat(subject:
         results.append(group.beat("A", 1, ALL))
         return bool(results[-1][1])
 
-    wait_until(subject, is_assigned, "member A is assigned the new partitions")
+    wait_until(subject, is_assigned, f"member A is assigned the new partitions of topic {group.topic.name}")
     assert results[-1] == (2, list(range(8)))
     assert group.epochs == ("Stable", 2, 2)
 

@@ -150,7 +150,7 @@ def test_group_records_contain_a_hash_of_the_subscribed_topics_from_4_1_on(subje
     grown = CreatePartitionsTopic(single.name, 8, assignments)
     assert created(subject, grown) == [(single.name, 0)]
     racks[single.name] += [["r2"], ["r0"]]
-    wait_until(subject, lambda: group.beat("A", 1)[0] == 1 and group.epochs[1] == 3, "the group has epoch 3")
+    wait_until(subject, lambda: group.beat("A", 1)[0] == 1 and group.epochs[1] == 3, f"group {group.id} has epoch 3")
     assert stored() == expected(single)
     assert group.beat("A", -1) == (-1, None)
     assert stored() == expected()

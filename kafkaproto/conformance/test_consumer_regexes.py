@@ -40,7 +40,7 @@ def join(group: ConsumerGroup, member_id: str, regex: str, *names: str) -> Any:
 
 def wait_for_epoch(group: ConsumerGroup, epoch: int) -> None:
     """Wait until the group has this epoch. A new epoch starts when a regular expression is resolved."""
-    wait_until(group.subject, lambda: group.epochs[1] == epoch, f"the group has epoch {epoch}")
+    wait_until(group.subject, lambda: group.epochs[1] == epoch, f"group {group.id} has epoch {epoch}")
 
 
 def whole(group: ConsumerGroup) -> str:

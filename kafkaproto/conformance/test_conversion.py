@@ -66,7 +66,7 @@ def read(
         [result] = topic.subject.ask(connection, request, version).responses[0].partitions
         return None if result.error_code == NOT_YET_LEADER else result
 
-    data = wait_until(topic.subject, leader_response, "the leader of the partition knows that it leads")
+    data = wait_until(topic.subject, leader_response, f"the leader of {topic.name}-0 knows that it leads")
     return data.error_code, None if data.records is None else bytes(data.records), data
 
 
@@ -187,7 +187,7 @@ def test_fetch_v3_returns_one_batch_per_response_if_a_zstd_batch_follows_in_the_
 @pytest.mark.rule("F-33")
 def test_before_4_0_fetch_below_v10_of_zstd_topic_gets_unsupported_compression_type(subject: Subject) -> None:
     topic = new_topic(subject, compression_type="zstd")
-    wait_until(subject, lambda: read(topic, 0, 10)[0] == 0, "a Fetch v10 request for the topic succeeds")
+    wait_until(subject, lambda: read(topic, 0, 10)[0] == 0, f"a Fetch v10 request for {topic.name}-0 succeeds")
     for version in (0, 3, 4, 9):
         for offset in (0, 99):  # whether or not the offset is in range
             assert read(topic, offset, version)[0] == 76
@@ -205,7 +205,7 @@ def test_before_4_0_fetch_below_v10_of_zstd_topic_gets_unsupported_compression_t
 @pytest.mark.rule("F-32")
 def test_consumer_fetch_before_v4_gets_unsupported_version_if_down_conversion_is_off(subject: Subject) -> None:
     topic = new_topic(subject, replication=2, message_downconversion_enable="false")
-    wait_until(subject, lambda: read(topic, 0, 4)[0] == 0, "a Fetch v4 request for the topic succeeds")
+    wait_until(subject, lambda: read(topic, 0, 4)[0] == 0, f"a Fetch v4 request for {topic.name}-0 succeeds")
     assert read(topic, 0, 1)[0] == 35  # also if there is nothing to convert
     topic.fill(numbered(0, 3))
     for version, offset, error in ((0, 0, 35), (1, 0, 35), (3, 3, 35), (3, 99, 35), (4, 0, 0), (4, 99, 1)):
@@ -245,7 +245,7 @@ def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
         partition_response = produced(topic.subject.ask(connection, request, version))
         return None if partition_response.error_code == NOT_YET_LEADER else partition_response
 
-    partition_response = wait_until(topic.subject, leader_response, "the leader of the partition knows that it leads")
+    partition_response = wait_until(topic.subject, leader_response, f"the leader of {topic.name}-0 knows that it leads")
     return partition_response.error_code, partition_response.base_offset
 
 

@@ -85,7 +85,7 @@ def test_describe_configs_returns_value_type_source_and_synonyms_of_topic_settin
     wait_until(
         subject,
         lambda: source_of(subject, TOPIC, topic, "retention.ms") == DEFAULT,
-        "retention.ms has its default value",
+        f"retention.ms of topic {topic} has the default value",
     )
     keys = ["retention.ms", "cleanup.policy", "preallocate", "min.cleanable.dirty.ratio", "segment.index.bytes"]
     settings = described(subject, TOPIC, topic, keys)
@@ -102,7 +102,7 @@ def test_describe_configs_returns_value_type_source_and_synonyms_of_topic_settin
     wait_until(
         subject,
         lambda: source_of(subject, TOPIC, topic, "cleanup.policy") == DYNAMIC_TOPIC,
-        "cleanup.policy has the value set for the topic",
+        f"cleanup.policy of topic {topic} has the value set for this topic",
     )
     settings = described(subject, TOPIC, topic, keys)
     own = ("cleanup.policy", "compact", DYNAMIC_TOPIC)
@@ -132,13 +132,13 @@ def test_describe_configs_synonyms_list_broker_then_cluster_wide_then_default_va
         wait_until(
             subject,
             lambda: source_of(subject, BROKER, NODE, name) == DYNAMIC_DEFAULT,
-            f"{name} has the value set for all brokers",
+            f"broker {NODE} has the value of {name} that was set for all brokers",
         )
         alter(subject, BROKER, NODE, {name: "8000000"})
         wait_until(
             subject,
             lambda: source_of(subject, BROKER, NODE, name) == DYNAMIC_BROKER,
-            f"{name} has the value set for broker {NODE}",
+            f"broker {NODE} has the value of {name} that was set for this broker",
         )
         [setting] = described(subject, BROKER, NODE, [name]).values()
         assert setting.value == "8000000"

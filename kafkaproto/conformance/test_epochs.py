@@ -140,7 +140,7 @@ def test_new_leader_rejects_offset_lookups_until_its_high_watermark_is_known(sub
         assert end_of_epoch(topic, old_epoch, replica_id=-1)[0] == 0
         assert end_of_epoch(topic, old_epoch, replica_id=-2) == (0, old_epoch, 5)
         follow(topic, 2, 5)
-        result = wait_until(subject, lambda: known(topic), "the new leader knows its high watermark")
+        result = wait_until(subject, lambda: known(topic), f"the new leader of {topic.name}-0 knows the high watermark")
         assert (result.offset, result.leader_epoch) == (5, epoch)
         none = list_offsets(topic, 100)
         assert (none.error_code, none.offset, none.timestamp, none.leader_epoch) == (0, -1, -1, -1)

@@ -50,7 +50,7 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
             wait_until(
                 subject,
                 lambda: alone.offsets.partition().isr_nodes == [coordinator],
-                "only the coordinator's replica of the offsets partition is in sync",
+                f"broker {coordinator} is the only in-sync replica of __consumer_offsets-0",
             )
             follower.send_sync()
             assert follower.is_parked()
@@ -70,13 +70,13 @@ def test_offset_commit_and_sync_group_fail_while_too_few_replicas_are_in_sync(su
             wait_until(
                 subject,
                 lambda: len(alone.offsets.partition().isr_nodes) == 2,
-                "both replicas of the offsets partition are in sync",
+                "both replicas of __consumer_offsets-0 are in sync",
             )
         offset = 6 if waits else 5
         wait_until(
             subject,
             lambda: alone.committed() == {(topic, 0): offset},
-            f"the committed offset of the group is {offset}",
+            f"the committed offset of group {alone.id} for {topic}-0 is {offset}",
         )
         assert commit(alone, {topic: {0: (7, "")}}) == {(topic, 0): 0}
         assert alone.committed() == {(topic, 0): 7}

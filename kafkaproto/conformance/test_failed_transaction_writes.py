@@ -33,7 +33,7 @@ def test_transactional_requests_fail_while_too_few_txn_state_replicas_are_in_syn
             wait_until(
                 subject,
                 lambda: producer.log.partition().isr_nodes == [coordinator],
-                "only the coordinator's replica of the transaction log is in sync",
+                f"broker {coordinator} is the only in-sync replica of __transaction_state-0",
             )
             assert producer.end(commit=True)[0] == NOT_AVAILABLE
             assert producer.add({topic.name: [0]}) == {(topic.name, 0): 0}  # a known partition needs no record
@@ -47,7 +47,7 @@ def test_transactional_requests_fail_while_too_few_txn_state_replicas_are_in_syn
             wait_until(
                 subject,
                 lambda: len(producer.log.partition().isr_nodes) == 2,
-                "both replicas of the transaction log are in sync",
+                "both replicas of __transaction_state-0 are in sync",
             )
         assert second.init() == (producer.producer_id, producer.epoch + 2)
         assert visible(topic) == (2, 2, [(producer.producer_id, 0)], visible(topic)[3])

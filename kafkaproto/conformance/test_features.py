@@ -88,7 +88,7 @@ def test_finalized_features_epoch_grows_when_a_topic_is_created(subject: Subject
     wait_until(
         subject,
         lambda: offered(subject).finalized_features_epoch > epoch,
-        "the epoch of the finalized features is higher than before",
+        f"the epoch of the finalized features is above {epoch}",
     )
 
 
@@ -290,7 +290,7 @@ def test_changed_feature_level_is_in_the_next_api_versions_response(subject: Sub
     response = update(subject, (METADATA, levels[METADATA], UPGRADE), version=0)
     assert error_of(response) == (0, None)
     wait_until(
-        subject, lambda: finalized(offered(subject)) == levels, "the finalized features have their original levels"
+        subject, lambda: finalized(offered(subject)) == levels, f"the finalized features have the levels {levels}"
     )
 
 

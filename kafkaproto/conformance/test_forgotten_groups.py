@@ -67,7 +67,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     reject_join(group)
     write_record(group)
     if subject.semantics == "kafka":
-        wait_until(subject, lambda: listed(group) is None, "ListGroups no longer returns the group")
+        wait_until(subject, lambda: listed(group) is None, f"ListGroups no longer returns group {group.id}")
     return group
 
 
@@ -83,7 +83,7 @@ def test_rejected_classic_join_makes_kafka_remove_an_empty_kip_848_group_from_me
     assert stable.committed_offset == (NO_OFFSET if forgets else 5)
     write_record(group)
     if forgets:
-        wait_until(subject, lambda: listed(group) is None, "ListGroups no longer returns the group")
+        wait_until(subject, lambda: listed(group) is None, f"ListGroups no longer returns group {group.id}")
     assert group.described().error_code == (NOT_FOUND if forgets else 0)
     assert group.committed() == ({} if forgets else {key: 5})
     assert group.committed(place) == {key: NO_OFFSET if forgets else 5}
@@ -126,7 +126,7 @@ def test_group_removed_from_memory_is_listed_again_after_an_offset_commit(subjec
     wait_until(
         subject,
         lambda: listed(group) == (kind, "Empty"),
-        f"ListGroups returns the group with type {kind} and state Empty",
+        f"ListGroups returns group {group.id} with type {kind} and state Empty",
     )
     assert group.committed() == {(topic, 0): 5, (topic, 1): 8}
 

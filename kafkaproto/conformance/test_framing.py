@@ -195,7 +195,7 @@ def test_requests_received_completely_before_a_disconnect_are_executed(subject: 
     request = produce(topic.name, batch(b"v"), acks=0)
     leaving.send_bytes(b"".join(leaving.frame(request, 9) for _ in range(10)) + leaving.frame(request, 9)[:30])
     leaving.close()
-    wait_until(subject, lambda: list_offsets(topic, -1).offset == 10, "the log has all ten records")
+    wait_until(subject, lambda: list_offsets(topic, -1).offset == 10, f"the log of {topic.name}-0 has all ten records")
 
 
 @pytest.mark.rule("W-2")

@@ -222,6 +222,10 @@ def test_deleting_the_last_offset_deletes_a_group_with_a_pending_member_before_4
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
     assert group.state() == ("Empty", 0)
     delete(group, topic)
-    wait_until(subject, lambda: group.state() == ("Dead", 0), "the group is deleted")
+    wait_until(subject, lambda: group.state() == ("Dead", 0), f"group {group.id} is deleted")
     # Kafka returns COORDINATOR_NOT_AVAILABLE (15) until it has removed the dead group from its memory.
-    wait_until(subject, lambda: client.join().error_code == 25, "the group coordinator no longer knows the member id")
+    wait_until(
+        subject,
+        lambda: client.join().error_code == 25,
+        f"the coordinator of group {group.id} no longer knows member {client.member_id}",
+    )

@@ -157,12 +157,14 @@ def test_group_setting_can_be_set_and_deleted_for_a_group_that_does_not_exist(su
     wait_until(
         subject,
         lambda: described(subject, group, SESSION, HEARTBEAT, "nope") == changed,
-        f"{SESSION} has the value set for the group",
+        f"{SESSION} of group {group} has the value set for this group",
     )
     assert described(subject, other, SESSION, HEARTBEAT) == unset
     assert alter(subject, group, (SESSION, DELETE, None), validate_only=False) == OK
     wait_until(
-        subject, lambda: described(subject, group, SESSION, HEARTBEAT) == unset, f"{SESSION} has its default value"
+        subject,
+        lambda: described(subject, group, SESSION, HEARTBEAT) == unset,
+        f"{SESSION} of group {group} has the default value",
     )
 
 

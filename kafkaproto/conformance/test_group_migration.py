@@ -324,7 +324,7 @@ def test_classic_members_are_removed_if_they_do_not_join_or_sync_in_time(subject
     silent = Consumer(group, rebalance_ms=1000)
     assert silent.enter().error_code == 0
     ids = {slow.member_id, silent.member_id}
-    wait_until(subject, lambda: not ids & set(group.targets()), "both classic members are removed from the group")
+    wait_until(subject, lambda: not ids & set(group.targets()), f"group {group.id} has removed both classic members")
     assert slow.heartbeat() == UNKNOWN_MEMBER
     assert silent.heartbeat() == UNKNOWN_MEMBER
     assert set(group.targets()) == {"A"}
@@ -393,5 +393,5 @@ def test_rejected_inconsistent_classic_join_makes_an_empty_kip_848_group_classic
     protocols = (("range", embedded(group)),) if has_protocols else ()
     response = Consumer(group, kind=kind, instance=instance, protocols=protocols).join()
     assert (response.error_code, response.member_id) == (INCONSISTENT, "")
-    wait_until(subject, lambda: listed(group) == ("classic", "", "Empty"), "the group is an empty classic group")
+    wait_until(subject, lambda: listed(group) == ("classic", "", "Empty"), f"group {group.id} is classic and empty")
     assert refusal(group.heartbeat("A", 1)) == (NOT_FOUND, f"Group {group.id} is not a consumer group.")

@@ -186,7 +186,9 @@ def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject:
     start_ms = subject.now_ms()
     subject.pass_ms(SESSION_MS - 500)
     assert group.state() == ("Stable", 1)
-    wait_until(subject, lambda: group.state() == ("Empty", 0), "the member is removed from the group")
+    wait_until(
+        subject, lambda: group.state() == ("Empty", 0), f"member {client.member_id} is removed from group {group.id}"
+    )
     assert SESSION_MS - 200 <= subject.now_ms() - start_ms <= SESSION_MS + subject.slack_ms + 100
     assert client.heartbeat() == 25
     assert group.client().enter().generation_id == 3

@@ -52,7 +52,7 @@ def test_rejected_offset_commit_still_creates_an_empty_group_in_list_groups(subj
     assert commit(group, {topic: {0: (1, TOO_LARGE)}}) == {(topic, 0): METADATA_TOO_LARGE}
     assert (described(group), is_listed(group)) == (("Dead", ""), False)
     write_in(group)
-    wait_until(subject, lambda: is_listed(group), "ListGroups returns the group")
+    wait_until(subject, lambda: is_listed(group), f"ListGroups returns group {group.id}")
     assert described(group) == ("Empty", "")
 
 
@@ -63,7 +63,7 @@ def test_kip_848_coordinator_lists_a_new_classic_group_when_its_join_phase_ends(
     request = JoinGroupRequest(group.id, 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
     subject.send(connection, request, 3)
     assert subject.answer(connection).message.error_code == 0
-    wait_until(subject, lambda: is_listed(group), "ListGroups returns the group")
+    wait_until(subject, lambda: is_listed(group), f"ListGroups returns group {group.id}")
     assert described(group) == ("CompletingRebalance", "consumer")
 
 
@@ -86,7 +86,7 @@ def test_rejected_join_and_rejected_commit_make_an_empty_kip_848_group_classic(
     wait_until(
         subject,
         lambda: is_listed(group) and listed(group) == kind,
-        f"ListGroups returns the group with (type, state) {kind}",
+        f"ListGroups returns group {group.id} with (type, state) {kind}",
     )
     assert group.committed() == {(topic, 0): 5}
 

@@ -24,7 +24,7 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
     wait_until(
         subject,
         lambda: read(easy, 1, rack="r1").preferred_read_replica == 1,
-        f"the leader of topic {easy.name} knows that broker 1 has its first record",
+        f"the leader of {easy.name}-0 knows that broker 1 has the first record of the partition",
     )
     with held(subject, strict, 1), held(subject, easy, 1):
         for topic in (strict, easy):
@@ -36,9 +36,9 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
         wait_until(
             subject,
             lambda: [t.partition().isr_nodes for t in (strict, easy)] == [[0], [0]],
-            "broker 0 is the only in-sync replica of both topics",
+            f"broker 0 is the only in-sync replica of {strict.name}-0 and of {easy.name}-0",
         )
-        wait_until(subject, lambda: read(easy, 0).high_watermark == 2, f"the high watermark of topic {easy.name} is 2")
+        wait_until(subject, lambda: read(easy, 0).high_watermark == 2, f"the high watermark of {easy.name}-0 is 2")
         assert read(easy, 2, rack="r1").preferred_read_replica == -1
         # min.insync.replicas 2: produce is rejected, and a single replica does not commit existing records
         partition_response = produced(subject.ask(strict.connect(), produce(strict.name, batch(b"y"), acks=-1), 9))
@@ -60,12 +60,12 @@ def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subje
         assert easy.partition().isr_nodes == [0]
         follow(easy, 1, 2)
         wait_until(
-            subject, lambda: set(easy.partition().isr_nodes) == {0, 1}, f"broker 1 is in the ISR of topic {easy.name}"
+            subject, lambda: set(easy.partition().isr_nodes) == {0, 1}, f"broker 1 is in the ISR of {easy.name}-0"
         )
     wait_until(
-        subject, lambda: set(strict.partition().isr_nodes) == {0, 1}, f"broker 1 is in the ISR of topic {strict.name}"
+        subject, lambda: set(strict.partition().isr_nodes) == {0, 1}, f"broker 1 is in the ISR of {strict.name}-0"
     )
-    wait_until(subject, lambda: read(strict, 0).high_watermark == 5, f"the high watermark of topic {strict.name} is 5")
+    wait_until(subject, lambda: read(strict, 0).high_watermark == 5, f"the high watermark of {strict.name}-0 is 5")
 
 
 @pytest.mark.needs("auto.create.topics.enable", "num.partitions", "default.replication.factor", brokers=2)

@@ -137,7 +137,11 @@ def test_kip_848_coordinator_keeps_an_empty_group_whose_last_offset_is_deleted(j
         assert commit(group, (topic, [(0, 5)]), version=BY_NAME) == [(topic, [(0, 0)])]
     assert for_offset.delete_offsets({topic: [0]}) == (0, {(topic, 0): 0})
     assert java.ask_once(DeleteTopicsRequest(topic_names=[topic], timeout_ms=5000), 3).responses[0].error_code == 0
-    wait_until(java, lambda: not for_topic.committed(), "the committed offsets of the deleted topic are deleted")
+    wait_until(
+        java,
+        lambda: not for_topic.committed(),
+        f"the committed offsets of group {for_topic.id} for the deleted topic {topic} are deleted",
+    )
     for group in (for_offset, for_topic):
         assert group.state() == ("Empty", 0)
         assert group.ask(DeleteGroupsRequest([group.id]), 2).results[0].error_code == 0

@@ -160,7 +160,11 @@ def test_offset_fetch_lists_transactional_offsets_in_java_timeline_hash_map_orde
     parts = [(t.name, [(index, 5) for index in indexes]) for t in (topic, other)]
     assert {error for _, results in commit_in_transaction(group, producer, *parts) for _, error in results} == {0}
     assert producer.end(commit=True)[0] == 0
-    wait_until(java, lambda: len(group.committed()), "the offsets of the transaction are committed")
+    wait_until(
+        java,
+        lambda: len(group.committed()),
+        f"group {group.id} has the offsets from the transaction of transactional id {producer.id}",
+    )
     added = in_table(indexes)
     expected_topics = timeline_order(timeline_order([topic.name, other.name], java_hash_bits), java_hash_bits)
     assert fetched(group) == {name: in_table(added) for name in expected_topics}

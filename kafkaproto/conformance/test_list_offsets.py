@@ -35,7 +35,11 @@ def test_list_offsets_supports_special_timestamps_only_in_versions_that_define_t
     topic = new_topic(subject, replication=2)
     topic.fill(stamped(*range(100, 110)))
     old_epoch, new_epoch = topic.leader_epoch, make_lead(topic, 1)
-    wait_until(subject, lambda: list_offsets(topic, LATEST).error_code == 0, "the new leader knows its high watermark")
+    wait_until(
+        subject,
+        lambda: list_offsets(topic, LATEST).error_code == 0,
+        f"the new leader of {topic.name}-0 knows the high watermark",
+    )
     first_version = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, PENDING_UPLOAD: 11}
     first_version[-99] = 99
     expected = {
@@ -204,7 +208,9 @@ def test_list_offsets_hides_unreplicated_records_from_clients_but_not_followers(
             assert summary(list_offsets(topic, LATEST, replica_id=replica_id))[1] == 3
             assert summary(list_offsets(topic, 250, replica_id=replica_id))[:3] == (0, 2, 300)
     wait_until(
-        subject, lambda: list_offsets(topic, LATEST).offset == 3, "the follower has replicated all three records"
+        subject,
+        lambda: list_offsets(topic, LATEST).offset == 3,
+        f"the follower has replicated all three records of {topic.name}-0",
     )
 
 
@@ -249,5 +255,7 @@ def test_list_offsets_by_timestamp_ignores_records_below_the_log_start(subject: 
     topic.fill(*[stamped(timestamp) for timestamp in (100, 200, 300)])
     records = [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, 2)])]
     assert subject.ask(topic.connect(), DeleteRecordsRequest(records, 5000), 2).topics[0].partitions[0].error_code == 0
-    wait_until(subject, lambda: list_offsets(topic, EARLIEST).offset == 2, "the log starts at offset 2")
+    wait_until(
+        subject, lambda: list_offsets(topic, EARLIEST).offset == 2, f"the log of {topic.name}-0 starts at offset 2"
+    )
     assert summary(list_offsets(topic, 100)) == (0, 2, 300, 0)

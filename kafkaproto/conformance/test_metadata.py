@@ -86,9 +86,9 @@ def test_metadata_isr_lists_rejoined_replicas_last_before_4_2_and_by_id_from_4_2
     for broker_id, expected in ((2, first), (1, then)):
         remaining = [i for i in topic.partition().isr_nodes if i != broker_id]
         subject.stop_broker(broker_id)
-        wait_until(subject, partial(_has_isr, topic, remaining), f"the ISR of topic {topic.name} is {remaining}")
+        wait_until(subject, partial(_has_isr, topic, remaining), f"the ISR of {topic.name}-0 is {remaining}")
         subject.start_broker(broker_id)
-        wait_until(subject, partial(_has_isr, topic, expected), f"the ISR of topic {topic.name} is {expected}")
+        wait_until(subject, partial(_has_isr, topic, expected), f"the ISR of {topic.name}-0 is {expected}")
     assert topic.partition().replica_nodes == [2, 0, 1]
 
 
@@ -289,11 +289,11 @@ def test_partition_with_a_running_replica_gets_a_new_leader_when_the_leader_stop
     wait_until(
         subject,
         lambda: read(followed, 0, rack="r2").preferred_read_replica == 2,
-        f"the leader of topic {followed.name} knows that broker 2 has its record",
+        f"the leader of {followed.name}-0 knows that broker 2 has the record of the partition",
     )
     subject.stop_broker(2)
     wait_until(subject, lambda: len(ask(subject, 12, []).brokers) == 2, "Metadata responses no longer list broker 2")
-    wait_until(subject, lambda: led.partition().leader_id == -1, f"topic {led.name} has no leader")
+    wait_until(subject, lambda: led.partition().leader_id == -1, f"{led.name}-0 has no leader")
     for version in (0, 1, 4, 5, 12):
         result = {t.name: t.partitions[0] for t in ask(subject, version, by_name(led.name, followed.name)).topics}
         alone, shared = result[led.name], result[followed.name]
@@ -313,11 +313,11 @@ def test_partition_with_a_running_replica_gets_a_new_leader_when_the_leader_stop
     wait_until(
         subject,
         lambda: set(followed.partition().isr_nodes) == {0, 1, 2},
-        f"broker 2 is in the ISR of topic {followed.name}",
+        f"broker 2 is in the ISR of {followed.name}-0",
     )
     wait_until(
         subject,
         lambda: read(followed, 0, rack="r2").preferred_read_replica == 2,
-        f"the leader of topic {followed.name} names broker 2 as the preferred read replica for rack r2",
+        f"the leader of {followed.name}-0 names broker 2 as the preferred read replica for rack r2",
     )
     assert flat(subject.ask(led.connect(), fetch((led.name, 0, 0)), 11))[0][1].error_code == 0

@@ -74,7 +74,7 @@ def next_kinds(log: GroupLog, count: int) -> list[int]:
         kinds.extend(kind for kind, _, _ in log.kinds())
         return len(kinds) >= count
 
-    wait_until(log.group.subject, are_there, f"__consumer_offsets has {count} new records of the group")
+    wait_until(log.group.subject, are_there, f"__consumer_offsets has {count} new records of group {log.group.id}")
     return kinds
 
 

@@ -234,7 +234,9 @@ def test_init_producer_id_with_a_wrong_epoch_is_fenced_but_aborts_the_transactio
     assert producer.init_once(producer.producer_id, epoch) == (CONCURRENT_TRANSACTIONS, -1, -1)
     assert producer.end(commit=True)[0] == FENCED
     ended = wait_until(
-        subject, lambda: _result_once_complete(producer, epoch), "the coordinator has aborted the open transaction"
+        subject,
+        lambda: _result_once_complete(producer, epoch),
+        f"the coordinator has aborted the open transaction of transactional id {producer.id}",
     )
     assert ended == (FENCED, -1, -1)
 

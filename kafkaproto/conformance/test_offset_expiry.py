@@ -47,13 +47,19 @@ def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(s
     old_ms = subject.epoch_ms() - 10 * RETENTION_MS if version == WITH_TIME else -1
     client.commit({t1: {0: (5, "")}, t2: {0: (6, "")}}, version, timestamp=old_ms)
     assert wait_until(
-        subject, lambda: _errors_unless_unavailable(alone, t1, version, old_ms), "the group coordinator is available"
+        subject,
+        lambda: _errors_unless_unavailable(alone, t1, version, old_ms),
+        f"the coordinator of group {alone.id} is available",
     ) == {(t1, 0): 0}
     for _ in range(0, 0 if version == WITH_TIME else RETENTION_MS, HEARTBEAT_MS):
         subject.pass_ms(HEARTBEAT_MS)
         assert client.heartbeat() == 0
     _wait_until_deleted(alone)
-    wait_until(subject, lambda: group.committed() == {(t1, 0): 5}, "only the offset of the subscribed topic is left")
+    wait_until(
+        subject,
+        lambda: group.committed() == {(t1, 0): 5},
+        f"{t1}-0 is the only partition with a committed offset of group {group.id}",
+    )
     subject.pass_ms(SEVERAL_CHECKS_MS)
     assert group.committed() == {(t1, 0): 5}
 
@@ -86,7 +92,9 @@ def test_committed_offset_expires_after_the_retention_time_of_its_offset_commit(
         client.commit({t1: {0: (5, "")}, t2: {0: (6, "")}}, version, retention_time_ms=1_500)
         assert group.committed() == {(t1, 0): 5, (t2, 0): 6}
         wait_until(
-            subject, lambda: group.committed() == {(t1, 0): 5}, "only the offset of the subscribed topic is left"
+            subject,
+            lambda: group.committed() == {(t1, 0): 5},
+            f"{t1}-0 is the only partition with a committed offset of group {group.id}",
         )
 
 
@@ -114,13 +122,17 @@ def test_offsets_of_a_kip_848_group_expire_by_commit_age_with_or_without_members
         assert group.beat("A", epoch)[0] == epoch
     assert group.committed() == {(own, 0): 5, (other, 0): 6}
     subject.pass_ms(HEARTBEAT_MS)
-    wait_until(subject, lambda: group.committed() == {(own, 0): 5}, "only the offset of the subscribed topic is left")
+    wait_until(
+        subject,
+        lambda: group.committed() == {(own, 0): 5},
+        f"{own}-0 is the only partition with a committed offset of group {group.id}",
+    )
     assert group.beat("A", epoch)[0] == epoch
     subject.pass_ms(SEVERAL_CHECKS_MS)
     assert group.committed() == {(own, 0): 5}
 
     assert group.heartbeat("A", LEAVE_EPOCH).error_code == 0
-    wait_until(subject, lambda: group.committed() == {}, "the committed offset of the subscribed topic is deleted, too")
+    wait_until(subject, lambda: group.committed() == {}, f"group {group.id} has no committed offsets")
     wait_until(subject, lambda: group.described().error_code == NOT_FOUND, f"group {group.id} is deleted")
 
 
@@ -129,10 +141,18 @@ def test_offset_expiry_check_deletes_a_group_that_has_only_a_pending_member(subj
     group = Group(subject)
     client = group.client(session_ms=30_000)
     # A check between the creation of the group and of its pending member deletes it: COORDINATOR_NOT_AVAILABLE (15).
-    wait_until(subject, lambda: client.join().error_code == 79, "the group coordinator gives the new member an id")
+    wait_until(
+        subject,
+        lambda: client.join().error_code == 79,
+        f"the coordinator of group {group.id} gives the new member an id",
+    )
     _wait_until_deleted(group)
     # Kafka returns COORDINATOR_NOT_AVAILABLE (15) until it has removed the dead group from its memory.
-    wait_until(subject, lambda: client.join().error_code == 25, "the group coordinator no longer knows the member id")
+    wait_until(
+        subject,
+        lambda: client.join().error_code == 25,
+        f"the coordinator of group {group.id} no longer knows member {client.member_id}",
+    )
 
 
 def _wait_until_deleted(group: Group) -> None:

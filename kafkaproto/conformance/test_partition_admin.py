@@ -45,7 +45,7 @@ def test_create_partitions_adds_partitions_and_rejects_counts_that_are_not_highe
     assert created(subject, *twice) == [(name, 42)]
     arguments = [CreatePartitionsAssignment([2]), CreatePartitionsAssignment([1])]
     assert created(subject, CreatePartitionsTopic(name, 4, arguments)) == [(name, 0)]
-    wait_until(subject, lambda: len(topic.metadata().partitions) == 4, "the topic has four partitions")
+    wait_until(subject, lambda: len(topic.metadata().partitions) == 4, f"topic {name} has four partitions")
     assert (topic.leader(2), topic.leader(3)) == (2, 1)
     topic.fill(batch(b"v"), index=3)
 
@@ -90,7 +90,7 @@ def test_reassignment_moves_the_records_of_a_partition_and_then_its_leader(subje
     topic.fill(*[batch(b"moved")] * 10)
     before = topic.leader_epoch
     assert reassigned(subject, topic, [2, 1]) == 0
-    wait_until(subject, has_moved(subject, topic, [2, 1]), "the replicas of the partition are [2, 1], all in sync")
+    wait_until(subject, has_moved(subject, topic, [2, 1]), f"the replicas of {topic.name}-0 are [2, 1], all in sync")
     assert ongoing(subject, topic) == []
     leader = topic.leader()
     assert leader in (1, 2) and topic.leader_epoch > before
@@ -111,7 +111,9 @@ def test_reassignment_to_a_stopped_broker_is_listed_until_it_is_cancelled(subjec
         assert ongoing(subject, topic) == [(0, [1, 2, 0], [2], [0])]
         assert reassigned(subject, topic, None) == 0
         assert ongoing(subject, topic) == []
-        wait_until(subject, has_moved(subject, topic, [1, 0]), "the replicas of the partition are [1, 0], all in sync")
+        wait_until(
+            subject, has_moved(subject, topic, [1, 0]), f"the replicas of {topic.name}-0 are [1, 0], all in sync"
+        )
         assert reassigned(subject, topic, None) == 85
     finally:
         subject.start_broker(2)
@@ -164,10 +166,10 @@ def test_reassignment_fails_if_it_makes_a_forbidden_change_of_the_replication_fa
     assert requested([0, 1, 2], allows_change=False) == (38, "The replication factor is changed from 2 to 3")
     assert requested([0, 7, 8], allows_change=False)[0] == 39
     assert requested([2, 0], allows_change=False) == (0, None)
-    wait_until(subject, has_moved(subject, topic, [2, 0]), "the replicas of the partition are [2, 0], all in sync")
+    wait_until(subject, has_moved(subject, topic, [2, 0]), f"the replicas of {topic.name}-0 are [2, 0], all in sync")
     assert requested([0, 1, 2], allows_change=True) == (0, None)
     wait_until(
-        subject, has_moved(subject, topic, [0, 1, 2]), "the replicas of the partition are [0, 1, 2], all in sync"
+        subject, has_moved(subject, topic, [0, 1, 2]), f"the replicas of {topic.name}-0 are [0, 1, 2], all in sync"
     )
 
 
@@ -181,14 +183,14 @@ def elected(subject: Subject, topic: Topic, *indexes: int, unclean: bool = False
 def test_preferred_leader_election_gives_leadership_back_to_the_preferred_replica(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1, 0], 1: [0, 1]})
     subject.stop_broker(1)
-    wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads partition 0")
+    wait_until(subject, lambda: topic.partition().leader_id == 0, f"broker 0 leads {topic.name}-0")
     assert elected(subject, topic, 0, 1, 99) == [(0, 80), (1, 84), (99, 3)]
     subject.start_broker(1)
     topic.fill(batch(b"v"))
-    wait_until(subject, has_moved(subject, topic, [1, 0]), "the replicas of the partition are [1, 0], all in sync")
+    wait_until(subject, has_moved(subject, topic, [1, 0]), f"the replicas of {topic.name}-0 are [1, 0], all in sync")
     assert topic.leader() == 0
     assert elected(subject, topic, 0, 1) == [(0, 0), (1, 84)]
-    wait_until(subject, lambda: topic.partition().leader_id == 1, "broker 1 leads partition 0")
+    wait_until(subject, lambda: topic.partition().leader_id == 1, f"broker 1 leads {topic.name}-0")
 
 
 @pytest.mark.rule("AD-47")
@@ -208,7 +210,7 @@ def test_elect_leaders_omits_partitions_that_need_no_election_but_keeps_their_to
         assert listed(kind, [TopicPartitions(topic.name, [])]) == {topic.name: []}
     assert listed(7, []) == {}
     subject.stop_broker(1)
-    wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads partition 0")
+    wait_until(subject, lambda: topic.partition().leader_id == 0, f"broker 0 leads {topic.name}-0")
     unavailable = [(0, 80, "The preferred leader was not available.")]
     assert listed(0, None)[topic.name] == listed(0, [TopicPartitions(topic.name, [0])])[topic.name] == unavailable
 
@@ -235,7 +237,7 @@ def test_unclean_leader_election_elects_a_running_replica(subject: Subject) -> N
     topic.fill(batch(b"kept"))
     subject.stop_broker(2)
     wait_until(
-        subject, lambda: topic.partition().isr_nodes == [1], "broker 1 is the only in-sync replica of the partition"
+        subject, lambda: topic.partition().isr_nodes == [1], f"broker 1 is the only in-sync replica of {topic.name}-0"
     )
     topic.fill(batch(b"lost"))
     assert elected(subject, topic, 0, unclean=True) == [(0, 84)]
@@ -244,7 +246,7 @@ def test_unclean_leader_election_elects_a_running_replica(subject: Subject) -> N
     wait_until(subject, lambda: topic.partition().leader_id == -1, f"{topic.name}-0 has no leader")
     assert elected(subject, topic, 0) == [(0, 80)]
     assert elected(subject, topic, 0, unclean=True) == [(0, 0)]
-    wait_until(subject, lambda: topic.partition().leader_id == 2, "broker 2 leads partition 0")
+    wait_until(subject, lambda: topic.partition().leader_id == 2, f"broker 2 leads {topic.name}-0")
     subject.start_broker(1)
     topic.fill(batch(b"after"))
     [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 11))
@@ -319,7 +321,11 @@ def test_delete_records_with_a_repeated_partition_uses_the_last_offset(subject: 
 def test_delete_records_waits_for_lagging_replicas_until_its_timeout(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(*[batch(b"a")] * 4)
-    wait_until(subject, lambda: deleted(subject, topic, 1) == (0, 1), "both replicas have the log start offset 1")
+    wait_until(
+        subject,
+        lambda: deleted(subject, topic, 1) == (0, 1),
+        f"both replicas of {topic.name}-0 have the log start offset 1",
+    )
     subject.hold_follower(topic.name, 0, 1)
     try:
         assert deleted(subject, topic, 2, timeout_ms=300) == (7, 1)

@@ -367,7 +367,7 @@ def test_transactional_batch_of_a_producer_that_began_no_transaction_is_rejected
     wait_until(
         subject,
         lambda: subject.ask_once(requested, 3).error_code != 15,
-        "FindCoordinator stops returning COORDINATOR_NOT_AVAILABLE (15)",
+        "FindCoordinator stops returning COORDINATOR_NOT_AVAILABLE (15) for transactional id tx",
     )
     data = batch(b"v", producer_id=5, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
     request = produce(topic.name, data)
@@ -376,7 +376,9 @@ def test_transactional_batch_of_a_producer_that_began_no_transaction_is_rejected
         assert (summary(partition_response), partition_response.error_message) == ((53, -1, -1, -1), None)
     request.transactional_id = "tx"
     # A new topic of transactions has no leader for a moment, which is NOT_ENOUGH_REPLICAS (19) for a batch that the broker has to verify.
-    verified = "the leader can verify whether the batch belongs to a transaction"
+    verified = (
+        f"the leader of {topic.name}-0 can verify whether the batch belongs to a transaction of transactional id tx"
+    )
     wait_until(subject, lambda: produced(subject.ask(topic.connect(), request, 11)).error_code != 19, verified)
     partition_responses = [produced(subject.ask(topic.connect(), request, version)) for version in (9, 11)]
     assert all(summary(partition_response)[1:] == (-1, -1, -1) for partition_response in partition_responses)

@@ -83,4 +83,4 @@ def test_describe_quorum_high_watermark_grows_when_a_topic_is_created(subject: S
 
     before = end()
     new_topic(subject)
-    wait_until(subject, lambda: end() > before, "the high watermark of the metadata log is higher than before")
+    wait_until(subject, lambda: end() > before, f"the high watermark of the metadata log is above {before}")

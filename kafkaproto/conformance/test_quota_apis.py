@@ -92,7 +92,11 @@ def test_describe_client_quotas_returns_only_the_entities_that_match_the_filter(
         assert count() == 13
         assert count(strict=True) == 0
         assert count((USER, EXACT, tag)) == 0
-    wait_until(subject, lambda: count() == 0, "DescribeClientQuotas returns no entity whose quotas were removed")
+    wait_until(
+        subject,
+        lambda: count() == 0,
+        "DescribeClientQuotas no longer returns the entities whose quotas the test has removed",
+    )
 
 
 COMBINATION = (

@@ -43,7 +43,7 @@ def test_unknown_broker_cannot_be_unregistered(subject: Subject, message: str) -
 @pytest.mark.rule("AD-26")
 def test_stopped_broker_can_be_unregistered_and_registers_again_when_it_starts(subject: Subject) -> None:
     subject.stop_broker(2)
-    wait_until(subject, lambda: running(subject) == 2, "DescribeCluster returns only the two running brokers")
+    wait_until(subject, lambda: running(subject) == 2, "DescribeCluster returns only the running brokers 0 and 1")
     assert unregistered(subject, 2) == (0, "")
     assert unregistered(subject, 2)[0] == NOT_REGISTERED
     subject.start_broker(2)
@@ -62,14 +62,14 @@ def test_describe_cluster_returns_a_stopped_broker_only_with_include_fenced_brok
     all_three = [(i, *subject.bootstrap[i], f"r{i}", False) for i in range(3)]
     assert described(with_fenced=True) == described(with_fenced=False) == all_three
     subject.stop_broker(2)
-    wait_until(subject, lambda: running(subject) == 2, "DescribeCluster returns only the two running brokers")
+    wait_until(subject, lambda: running(subject) == 2, "DescribeCluster returns only the running brokers 0 and 1")
     assert described(with_fenced=False) == all_three[:2]
     assert described(with_fenced=True) == [*all_three[:2], (*all_three[2][:4], True)]
     assert unregistered(subject, 2) == (0, "")
     wait_until(
         subject,
         lambda: described(with_fenced=True) == all_three[:2],
-        "DescribeCluster returns only the two registered brokers",
+        "DescribeCluster returns only the registered brokers 0 and 1",
     )
     subject.start_broker(2)
     wait_until(subject, lambda: described(with_fenced=False) == all_three, "DescribeCluster returns all three brokers")

@@ -94,7 +94,7 @@ def _wait_for_rate(subject: Subject, key: str, broker_id: int, expected: tuple[s
     wait_until(
         subject,
         lambda: described(subject, BROKER, str(broker_id), key, broker_id) == expected,
-        f"broker {broker_id} reports (value, source) {expected} of {key}",
+        f"broker {broker_id} reports {key} with (value, source) {expected}",
     )
     subject.pass_ms(SETTLED_MS)
 
@@ -109,10 +109,12 @@ def out_of_sync(subject: Subject) -> Iterator[Topic]:
         wait_until(
             subject,
             lambda: set(topic.partition().isr_nodes) == {0, 2},
-            "broker 1 is no longer in the ISR of the partition",
+            f"broker 1 is no longer in the ISR of {topic.name}-0",
         )
         wait_until(
-            subject, lambda: read(topic, 8).high_watermark == 8, "all eight batches are below the high watermark"
+            subject,
+            lambda: read(topic, 8).high_watermark == 8,
+            f"the high watermark of {topic.name}-0 is 8, after all eight batches",
         )
         subject.pass_ms(
             max(0, begun + FORGIVEN_MS + 1200 - subject.now_ms())
@@ -148,7 +150,7 @@ def test_throttled_out_of_sync_follower_gets_no_records_until_the_quota_window_e
         wait_until(
             subject,
             lambda: got(topic) == 800_000,
-            "the follower is no longer throttled and gets 800000 bytes of records",
+            f"the follower of {topic.name}-0 is no longer throttled and gets 800000 bytes of records",
         )
         assert subject.now_ms() - begun <= FORGIVEN_MS + 2000
 
@@ -229,7 +231,7 @@ def test_throttled_reassignment_of_2_mb_at_250_kb_per_s_takes_1_8_to_7_seconds(s
         response = subject.ask_once(AlterPartitionReassignmentsRequest(10_000, topics=order), 0)
         assert response.responses[0].partitions[0].error_code == 0
         wait_until(
-            subject, lambda: topic.partition().replica_nodes == [2], "broker 2 has the only replica of the partition"
+            subject, lambda: topic.partition().replica_nodes == [2], f"broker 2 has the only replica of {topic.name}-0"
         )
         assert 1800 <= subject.now_ms() - begun <= 7000
     assert read(topic, 0, partition_max=1 << 22).high_watermark == 20

@@ -47,7 +47,12 @@ def offset_of(topic: Topic, timestamp: int, broker_id: int | None = None) -> int
 
 def log_starts(topic: Topic, offset: int, broker_id: int | None = None) -> None:
     """Wait until the log of a replica starts at `offset`. broker_id: the broker with the replica, None for the leader."""
-    wait_until(topic.subject, lambda: offset_of(topic, -2, broker_id) == offset, f"the log starts at offset {offset}")
+    place = "the leader" if broker_id is None else f"broker {broker_id}"
+    wait_until(
+        topic.subject,
+        lambda: offset_of(topic, -2, broker_id) == offset,
+        f"the log of {topic.name}-0 on {place} starts at offset {offset}",
+    )
 
 
 def stays(topic: Topic, offset: int) -> None:
@@ -209,9 +214,13 @@ def contents(topic: Topic) -> list[tuple[int, bytes | None, bytes | None]]:
 
 def becomes(topic: Topic, expected: list[tuple[int, bytes | None, bytes | None]]) -> None:
     try:
-        wait_until(topic.subject, lambda: contents(topic) == expected, f"the log contains the records {expected}")
+        wait_until(
+            topic.subject,
+            lambda: contents(topic) == expected,
+            f"the log of {topic.name}-0 contains the records (offset, key, value) {expected}",
+        )
     except AssertionError as error:
-        raise AssertionError(f"{error}; the log of topic {topic.name} contains {contents(topic)}") from error
+        raise AssertionError(f"{error}; it contains {contents(topic)}") from error
 
 
 @pytest.mark.needs("log.cleaner.backoff.ms")
@@ -259,7 +268,9 @@ def test_tombstones_are_kept_for_delete_retention_ms_after_the_first_compaction(
     becomes(topic, [(1, b"a", None), (2, b"b", b"1"), (3, b"x", b"0")])
     # Kafka replaces one segment after the other: the batch with offset 0 may be gone before the tombstone's segment is rewritten.
     horizon_ms = wait_until(
-        subject, lambda: log_of(topic)[0].header.delete_horizon_ms, "the batch of the tombstone has a delete horizon"
+        subject,
+        lambda: log_of(topic)[0].header.delete_horizon_ms,
+        f"the batch of the tombstone in {topic.name}-0 has a delete horizon",
     )
     assert abs(horizon_ms - subject.epoch_ms() - 1500) < 10_000
     [first, _] = log_of(topic)
@@ -346,6 +357,6 @@ def test_compaction_of_an_aborted_transaction_keeps_later_committed_records(subj
         topic.fill(keyed(subject.epoch_ms(), ("x", "0")))  # cleaning needs dirty records
         return log_of(topic)[0].header.base_offset == 2
 
-    wait_until(subject, is_forgotten, "the records of the aborted transaction are removed from the log")
+    wait_until(subject, is_forgotten, f"the records of the aborted transaction are removed from {topic.name}-0")
     assert visible(topic, 2)[2] == visible(topic)[2] == []
     assert contents(topic)[0] == (2, b"kept", b"1")

@@ -84,7 +84,7 @@ def test_scram_credentials_of_a_user_are_added_replaced_and_deleted(subject: Sub
     wait_until(
         subject,
         lambda: described(subject, user) == {user: changed},
-        f"the SCRAM-SHA-256 credential of user {user} is replaced",
+        f"the SCRAM-SHA-256 credential of user {user} has 16384 iterations",
     )
     assert alter(subject, [(user, SHA_256)]) == {user: OK}
     remaining_credential = (0, "", [(SHA_512, 8192)])
@@ -138,7 +138,7 @@ def test_scram_error_of_one_user_does_not_reject_the_changes_of_other_users(subj
     wait_until(
         subject,
         lambda: described(subject, user)[user][2] == [(SHA_256, 5000)],
-        f"the SCRAM-SHA-256 credential of user {user} is replaced",
+        f"the SCRAM-SHA-256 credential of user {user} has 5000 iterations",
     )
 
 

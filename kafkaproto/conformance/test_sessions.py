@@ -300,14 +300,16 @@ def test_fetch_session_reports_an_error_for_a_deleted_and_recreated_topic(subjec
     deletion = DeleteTopicsRequest(topic_names=[topic.name], timeout_ms=5000)
     assert subject.ask(subject.connect(), deletion, 3).responses[0].error_code == 0
     assert wait_until(
-        subject, lambda: errors(session.step()), "the fetch session reports an error for the deleted topic"
+        subject,
+        lambda: errors(session.step()),
+        f"the fetch session reports an error for the deleted topic {topic.name}",
     ) == [3]  # the session keeps the topic's name
     with named(subject, topic.name):
         recreated_topic = new_topic(subject)
     assert wait_until(
         subject,
         lambda: errors(session.step()) == [103],
-        "the fetch session reports INCONSISTENT_TOPIC_ID (103) for the new topic",
+        f"the fetch session reports INCONSISTENT_TOPIC_ID (103) for the recreated topic {topic.name}",
     )
     assert errors(Session(topic, 13).ask((topic.name, 0, 0))) == [0]
     assert recreated_topic.topic_id != session.ids[topic.name]

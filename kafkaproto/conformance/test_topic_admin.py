@@ -71,7 +71,7 @@ def test_topic_with_an_empty_cleanup_policy_keeps_its_records_forever(subject: S
         wait_until(
             subject,
             lambda: produced(subject.ask(connection, request, PRODUCE_VERSION)).error_code == 0,
-            "the topic accepts a record without a key",
+            f"topic {topic.name} accepts a record without a key",
         )
 
 

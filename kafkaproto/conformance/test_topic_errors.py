@@ -80,7 +80,7 @@ def test_delete_topics_rejects_a_topic_listed_once_by_name_and_once_by_topic_id(
     assert deleted(subject, by_name, by_id, by_name) == sorted(
         [(topic.name, bytes(16), INVALID_REQUEST, "Duplicate topic name."), (topic.name, topic_id, 0, None)], key=repr
     )
-    wait_until(subject, lambda: topic.metadata().error_code == UNKNOWN_PARTITION, "the topic is deleted")
+    wait_until(subject, lambda: topic.metadata().error_code == UNKNOWN_PARTITION, f"topic {topic.name} is deleted")
 
 
 @pytest.mark.rule("AD-44")
@@ -186,7 +186,9 @@ def test_topic_with_a_partition_assigned_only_to_stopped_brokers_is_rejected(sub
     message = "All brokers specified in the manual partition assignment for partition {} are fenced or in controlled shutdown."
     request = topic_request(name, -1, -1, [(0, [0]), (1, [2])])
     wait_until(
-        subject, lambda: created(subject, request)[name] == (BAD_ASSIGNMENT, message.format(1)), "broker 2 is fenced"
+        subject,
+        lambda: created(subject, request)[name] == (BAD_ASSIGNMENT, message.format(1)),
+        "CreateTopics rejects a partition whose only replica is on broker 2, because this broker is fenced",
     )
 
 

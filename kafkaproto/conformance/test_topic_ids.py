@@ -143,7 +143,7 @@ def test_offsets_of_a_deleted_topic_id_cannot_be_committed_or_fetched(subject: S
     wait_until(
         subject,
         lambda: commit(group, (own, [(0, 6)])) == unknown_id,
-        f"the group coordinator knows that topic {topic.name} is deleted",
+        f"the coordinator of group {group.id} knows that topic {topic.name} is deleted",
     )
     recreated_topic = new_topic(subject, name=topic.name)
     assert commit(group, (own, [(0, 6)])) == unknown_id
@@ -195,7 +195,7 @@ def test_offset_committed_by_topic_id_is_not_returned_for_a_recreated_topic(subj
     wait_until(
         subject,
         lambda: committed(group, [(by_id, [0]), (by_name, [0])]) == only_by_name,
-        "the group coordinator knows the new topics",
+        f"the coordinator of group {group.id} knows the recreated topics {', '.join(names)}",
     )
     by_name_only = committed(group, [(name, [0]) for name in names], version=BY_NAME)
     assert by_name_only == [(names[0], [(0, 5, 0)]), (names[1], [(0, 6, 0)])]
@@ -223,7 +223,7 @@ def _create_again(subject: Subject, names: Sequence[str]) -> None:
     wait_until(
         subject,
         lambda: {t.error_code for t in subject.ask_once(creation, 5).topics} <= {0, TOPIC_EXISTS},
-        "the topics exist again",
+        f"the topics {', '.join(names)} exist again",
     )
 
 

@@ -143,7 +143,7 @@ def test_replica_that_leaves_the_isr_enters_the_elr_if_the_isr_is_then_too_small
 
     def become(broker_id: int, of_two: tuple[Any, ...], of_three: tuple[Any, ...]) -> None:
         for topic, expected in ((two, of_two), (three, of_three)):
-            text = f"broker {broker_id} reports (leader, ISR, ELR, last known ELR) {expected} of topic {topic.name}"
+            text = f"broker {broker_id} reports {topic.name}-0 with (leader, ISR, ELR, last known ELR) {expected}"
             wait_until(subject, partial(_is, subject, topic, broker_id, expected), text)
 
     subject.stop_broker(2)
@@ -168,22 +168,20 @@ def test_replica_in_the_elr_becomes_leader_of_a_partition_without_in_sync_replic
     for broker_id in (1, 2):
         subject.stop_broker(broker_id)
     subject.start_broker(2)
+    wait_until(subject, lambda: replicas_of(subject, two, 0)[1] == [0, 2], f"broker 2 is in the ISR of {two.name}-0")
     wait_until(
-        subject, lambda: replicas_of(subject, two, 0)[1] == [0, 2], f"broker 2 is in the ISR of topic {two.name}"
-    )
-    wait_until(
-        subject, lambda: replicas_of(subject, three, 0)[1] == [0, 2], f"broker 2 is in the ISR of topic {three.name}"
+        subject, lambda: replicas_of(subject, three, 0)[1] == [0, 2], f"broker 2 is in the ISR of {three.name}-0"
     )
     for broker_id in (0, 2):
         subject.stop_broker(broker_id)
     subject.start_broker(1)
     wait_until(
-        subject, lambda: replicas_of(subject, three, 1) == (1, [1], [0, 2], []), f"broker 1 leads topic {three.name}"
+        subject, lambda: replicas_of(subject, three, 1) == (1, [1], [0, 2], []), f"broker 1 leads {three.name}-0"
     )
     assert replicas_of(subject, two, 1) == (-1, [], [0, 2], [2])
     assert two.partition(broker_id=1).isr_nodes == []
     subject.start_broker(0)
-    wait_until(subject, lambda: replicas_of(subject, two, 1) == (0, [0, 1], [], []), f"broker 0 leads topic {two.name}")
+    wait_until(subject, lambda: replicas_of(subject, two, 1) == (0, [0, 1], [], []), f"broker 0 leads {two.name}-0")
 
 
 @pytest.mark.needs(brokers=3)
@@ -199,10 +197,10 @@ def test_described_partition_without_a_leader_has_offline_replicas(subject: Subj
     wait_until(
         subject,
         lambda: partition(alone).leader_id == -1,
-        "the partition whose only replica is on broker 2 has no leader",
+        f"{alone.name}-0, whose only replica is on broker 2, has no leader",
     )
     wait_until(
-        subject, lambda: partition(shared).leader_id == 0, "broker 0 leads the partition with the replicas [2, 0]"
+        subject, lambda: partition(shared).leader_id == 0, f"broker 0 leads {shared.name}-0, whose replicas are [2, 0]"
     )
     for topic, replicas in ((alone, [2]), (shared, [2, 0])):
         description = partition(topic)

@@ -95,7 +95,9 @@ def test_leader_removes_the_state_of_an_idle_producer_unless_its_transaction_is_
     ended.finish(commit=True)
     assert len(producers(topic)[1]) == 2
     wait_until(
-        subject, lambda: len(producers(topic)[1]) < 2, f"the leader has removed the state of producer {ended.id}"
+        subject,
+        lambda: len(producers(topic)[1]) < 2,
+        f"the leader of {topic.name}-0 has removed the state of the producer of transactional id {ended.id}",
     )
     assert producers(topic) == (0, [(still_open.producer_id, 0, 0, -1, 1)])
     assert visible(topic)[:2] == (3, 1)
@@ -226,7 +228,7 @@ def test_describe_producers_lists_the_same_producers_on_leader_and_followers(sub
     wait_until(
         subject,
         lambda: described(1) == described(0),
-        "DescribeProducers of broker 1 returns the same producers as that of broker 0",
+        f"brokers 0 and 1 return the same producers of {topic.name}-0 in DescribeProducers",
     )
     assert described(2) == (NOT_LEADER, [])
 

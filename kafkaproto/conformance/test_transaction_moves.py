@@ -123,6 +123,6 @@ def test_batch_after_a_batch_that_failed_verification_is_out_of_order_until_rest
     wait_until(
         subject,
         lambda: list_offsets(topic, EARLIEST, broker_id=2).error_code == 0,
-        f"broker 2 leads topic {topic.name} again",
+        f"broker 2 leads {topic.name}-0 again",
     )
     assert producer.send(topic, 2, version=11, transactional=transactional) == (0, 0)

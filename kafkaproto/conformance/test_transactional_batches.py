@@ -110,7 +110,9 @@ def test_batch_is_rejected_if_its_transaction_ends_before_the_batch_is_appended(
         return producer.send(topic, sequences[0], version=12)[0] == 0
 
     for attempt in range(ATTEMPTS):
-        wait_until(subject, is_open, "the transaction is open in the first partition")
+        wait_until(
+            subject, is_open, f"{topic.name}-0 accepts a batch of a transaction of transactional id {producer.id}"
+        )
         sequences[0] += 1
         request = producer.produce_request(topic, sequences[0])
         second = producer.produce_request(topic, sequences[1], index=1)
@@ -127,7 +129,11 @@ def test_batch_is_rejected_if_its_transaction_ends_before_the_batch_is_appended(
         if is_ended:
             outcomes.add(errors)
         if 0 in errors or not is_ended:
-            wait_until(subject, lambda: producer.end(commit=True)[0] == 0, "EndTxn commits the transaction")
+            wait_until(
+                subject,
+                lambda: producer.end(commit=True)[0] == 0,
+                f"EndTxn commits the transaction of transactional id {producer.id}",
+            )
             producer.wait_for("CompleteCommit")
         if errors == (NOT_IN_TRANSACTION, 0):
             assert (results[0].error_message, results[0].log_start_offset) == (None, 0)

@@ -285,7 +285,8 @@ def test_transaction_completes_without_the_partitions_of_a_deleted_topic(subject
     request = DeleteTopicsRequest(topic_names=[deleted.name], timeout_ms=5000)
     assert subject.ask_once(request, 3).responses[0].error_code == 0
     coordinator = producer.coordinator()
-    wait_until(subject, lambda: deleted.metadata(coordinator).error_code == UNKNOWN_TOPIC, "the topic is deleted")
+    text = f"broker {coordinator} knows that topic {deleted.name} is deleted"
+    wait_until(subject, lambda: deleted.metadata(coordinator).error_code == UNKNOWN_TOPIC, text)
     producer.finish(commit=True)
     assert (visible(topic)[:2], list(producer.describe().topics)) == ((2, 2), [])
 

@@ -167,7 +167,9 @@ def test_classic_member_whose_sync_waits_beyond_the_rebalance_timeout_is_removed
             assert member.is_parked()
             assert member.synced().error_code == NOT_AVAILABLE
         wait_until(
-            subject, lambda: set(member_types(group)) == {"A"}, "the removal of the classic member is replicated"
+            subject,
+            lambda: set(member_types(group)) == {"A"},
+            f"the removal of classic member {member.member_id} from group {group.id} is replicated",
         )
 
 
@@ -240,7 +242,11 @@ def test_timed_out_offset_commit_takes_effect_when_its_record_is_replicated_late
             assert late.is_parked()
             error = subject.answer(late.connection).message.topics[0].partitions[0].error_code
             assert (error, group.committed()) == (NOT_AVAILABLE, {(topic, 0): 5})
-        wait_until(subject, lambda: group.committed() == {(topic, 0): 6}, "the timed-out offset commit takes effect")
+        wait_until(
+            subject,
+            lambda: group.committed() == {(topic, 0): 6},
+            f"the timed-out commit of offset 6 for {topic}-0 in group {group.id} takes effect",
+        )
 
 
 @pytest.mark.rule("GO-23", "GO-29")
@@ -257,7 +263,7 @@ def test_commits_and_joins_below_min_isr_time_out_but_take_effect_after_replicat
             wait_until(
                 subject,
                 lambda: len(classic.offsets.partition().isr_nodes) == 1,
-                "only the leader of the offsets partition is in sync",
+                "only the leader of __consumer_offsets-0 is in sync",
             )
             committing = send(consumers, commit_of(consumers, topic, 6), 8)
             heartbeat = send(classic, HeartbeatRequest(classic.id, member.generation, member.member_id, None), 3)
@@ -278,10 +284,12 @@ def test_commits_and_joins_below_min_isr_time_out_but_take_effect_after_replicat
             wait_until(
                 subject,
                 lambda: len(classic.offsets.partition().isr_nodes) == 2,
-                "both replicas of the offsets partition are in sync",
+                "both replicas of __consumer_offsets-0 are in sync",
             )
         wait_until(
-            subject, lambda: consumers.committed() == {(topic, 0): 6}, "the timed-out offset commit takes effect"
+            subject,
+            lambda: consumers.committed() == {(topic, 0): 6},
+            f"the timed-out commit of offset 6 for {topic}-0 in group {consumers.id} takes effect",
         )
         assert [entry.member_id for entry in consumers.described().members] == ["A"]
 
@@ -296,7 +304,9 @@ def test_new_coordinator_does_not_return_an_offset_commit_before_it_is_replicate
             unreplicated_commit = send(group, commit_of(group, topic, 6), 8)
             assert unreplicated_commit.is_parked()
             make_lead(group.offsets, after)
-            wait_until(subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of the group")
+            wait_until(
+                subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of group {group.id}"
+            )
             stable = send(group, group.fetch_request({topic: [0]}, require_stable=True), 8)
             assert stable.is_parked()
             assert group.committed() == {(topic, 0): 5}
@@ -344,11 +354,13 @@ def test_group_is_not_deleted_if_its_coordinator_moves_while_delete_groups_waits
             assert deletion.is_parked()
             make_lead(group.offsets, after)
             assert subject.answer(deletion.connection).message.results[0].error_code == NOT_COORDINATOR
-            wait_until(subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of the group")
+            wait_until(
+                subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of group {group.id}"
+            )
         wait_until(
             subject,
             lambda: other.committed() == {(topic, 0): 6},
-            "the offset commit that waits for replication takes effect",
+            f"the commit of offset 6 for {topic}-0 in group {other.id} is replicated and takes effect",
         )
         assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")
 
@@ -367,6 +379,6 @@ def test_delete_groups_that_times_out_behind_an_unreplicated_commit_keeps_the_gr
         wait_until(
             subject,
             lambda: other.committed() == {(topic, 0): 6},
-            "the offset commit that waits for replication takes effect",
+            f"the commit of offset 6 for {topic}-0 in group {other.id} is replicated and takes effect",
         )
         assert (group.committed(), listed_state(group)) == ({(topic, 0): 5}, "Empty")

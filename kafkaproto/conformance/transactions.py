@@ -242,7 +242,7 @@ class Producer:
         wait_until(
             self.subject,
             lambda: self.describe().transaction_state == state,
-            f"the transaction of {self.id} has the state {state}",
+            f"the transaction of transactional id {self.id} has the state {state}",
         )
 
     def finish(self, *, commit: bool) -> None:

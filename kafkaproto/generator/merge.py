@@ -121,6 +121,6 @@ def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:
     if low and high and low.highest + 1 != high.lowest:
         raise MergeError(
             f"{where}: {key} covers the versions {low} in the older Kafka release and {high} in the newer one; these ranges must not leave a "
-            f"gap, so the second one must begin at version {low.highest + 1}"
+            f"gap, so the newer one must begin at version {low.highest + 1}"
         )
     return str(VersionRange(low.lowest, high.highest) if low and high else low or high)

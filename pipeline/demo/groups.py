@@ -113,22 +113,26 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
 
     try:
         members += [Member(brokers, "first", pause), Member(brokers, "second", pause)]
-        _wait(members, lambda: count() >= HALF)
+        _wait(members, lambda: count() >= HALF, f"{HALF} records are read")
         first, second = members
         shares = " + ".join(str(len(m.assigned)) for m in members)
         progress.note(
             f"two members have {shares} partitions, have read and committed {len(first.committed)} + {len(second.committed)}"
         )
         second.leave()
-        _wait(members, lambda: len(first.assigned) == PARTITIONS)
+        _wait(members, lambda: len(first.assigned) == PARTITIONS, "the first member has all partitions")
         alone = len(first.assigned)
         progress.note(f"the second has left, the first has {alone}")
         third = Member(brokers, "third", pause)
         members.append(third)
-        _wait(members, lambda: len(third.assigned) == len(first.assigned) == PARTITIONS // 2)
+        _wait(
+            members,
+            lambda: len(third.assigned) == len(first.assigned) == PARTITIONS // 2,
+            "the first and the third member have half of the partitions each",
+        )
         resumed = f"{len(first.assigned)} + {len(third.assigned)}"
         second_half.set()
-        _wait(members, lambda: count() >= RECORDS)
+        _wait(members, lambda: count() >= RECORDS, f"all {RECORDS} records are read")
         progress.note(
             f"a third has joined, the members have {resumed}; committed {len(first.committed)} + {len(second.committed)} + {len(third.committed)}"
         )
@@ -156,7 +160,7 @@ def _fill(brokers: Brokers) -> None:
         producer.close()
 
 
-def _wait(members: list[Member], condition: Callable[[], bool]) -> None:
+def _wait(members: list[Member], condition: Callable[[], bool], expected_event: str) -> None:
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         for member in members:
@@ -167,6 +171,7 @@ def _wait(members: list[Member], condition: Callable[[], bool]) -> None:
                 f"{m.name}: partitions {sorted(m.assigned)}, {len(m.committed)} committed" for m in members
             )
             raise KafkaError(
-                f"the consumer group of the demo did not reach the expected state within {TIMEOUT_SECONDS} s; its members: {members_now}"
+                f"timed out after {TIMEOUT_SECONDS} s of waiting until {expected_event} in the group of the demo; "
+                f"its members: {members_now}"
             )
         time.sleep(0.01)

@@ -137,7 +137,8 @@ class Client:
         if self._fail_fast and not timed_out:
             raise self._refused(errors)
         raise ConnectionError(
-            f"none of {', '.join(self.settings.servers)} can be reached; the last error: {errors[-1]}"
+            f"none of {', '.join(self.settings.servers)} can be reached; check that these brokers run and that "
+            f"the option kafka.bootstrap.servers is correct; the last error: {errors[-1]}"
         )
 
     def _refused(self, errors: list[OSError]) -> OptionError:
@@ -256,7 +257,8 @@ class Client:
                 response = self.connection(leader).ask(ApiKey.LIST_OFFSETS, request)
                 _take_offsets(response, offsets)
             if missing := timestamps.keys() - offsets.keys():
-                raise Passing(f"the brokers returned no offset for partitions {sorted(missing)}")
+                names = ", ".join(f"{topic}-{index}" for topic, index in sorted(missing))
+                raise Passing(f"the brokers returned no offset for the partitions {names}")
             return offsets
 
         return self.until_done("cannot look up offsets", attempt)

@@ -97,9 +97,14 @@ class Connection:
         try:
             response = self._client.read(read_frame(self._socket.recv_into)).message
         except EOFError:
-            raise ConnectionError(f"{self.address} closed the connection before sending a response") from None
+            raise ConnectionError(
+                f"the broker at {self.address} closed the connection before sending a response; "
+                "look for the reason in the broker's log"
+            ) from None
         except (DecodeError, UnexpectedResponse) as error:
-            raise ConnectionError(f"{self.address} sent an invalid response: {error}") from None
+            raise ConnectionError(
+                f"{self.address} sent an invalid response: {error}; check that it is a Kafka broker"
+            ) from None
         throttle_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_ms:
             self._muted_until = time.monotonic() + throttle_ms / 1000

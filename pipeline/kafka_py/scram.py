@@ -66,7 +66,10 @@ class Scram:
         fields = _CHALLENGE.fullmatch(challenge)
         salt = _base64(fields[2]) if fields else b""
         if fields is None or not salt:
-            raise ScramError(f"the broker sent {challenge[:_SHOWN_CHARS]!r}, which is not a SCRAM challenge")
+            raise ScramError(
+                f"the broker sent {challenge[:_SHOWN_CHARS]!r}, which is not a SCRAM challenge "
+                "(check the address of the broker)"
+            )
         nonce, iterations = fields[1], int(fields[3])
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
             raise ScramError(
@@ -98,7 +101,8 @@ class Scram:
             raise ScramError(f"the broker rejected the login: {scram_error} (check the user name and the password)")
         if not self._signature or not hmac.compare_digest(_base64(attributes.get("v", "")), self._signature):
             raise ScramError(
-                "the broker did not prove that it knows the password; it may be another server than the one you want to reach"
+                "the broker did not prove that it knows the password, so it may be another server than the one "
+                "you want to reach (check the address of the broker)"
             )
 
     def _hmac(self, key: bytes, data: bytes) -> bytes:
@@ -109,7 +113,10 @@ def _text(data: bytes) -> str:
     try:
         return bytes(data).decode()
     except UnicodeDecodeError:
-        raise ScramError(f"the broker's SCRAM message is not UTF-8 text (got {bytes(data[:_SHOWN_CHARS])!r})") from None
+        raise ScramError(
+            f"the broker's SCRAM message must be UTF-8 text (got {bytes(data[:_SHOWN_CHARS])!r}; "
+            "check the address of the broker)"
+        ) from None
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -23,12 +23,9 @@ def overlaps(tables: Tables) -> DataFrame:
     Returns one row per pair of successive batches. A batch with acks=1 may exist only on its leader, so it is compared only with other acks=1 batches
     that this broker acknowledged. A batch that an idempotent producer sent several times is compared only once.
 
-    Columns:
-
-    - run (the recording), seq (of the request), api, topic, partition, base_offset: the later batch.
-    - before_last_offset: last offset of the earlier batch.
-    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: number of overlapping offsets.
+    Columns: run (the recording), seq (of the request with the later batch), api, topic, partition, base_offset (of the later batch),
+    before_last_offset (last offset of the earlier batch), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and
+    excess (number of overlapping offsets).
     """
     fetched = tables.sql(f"""
         SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_RESPONSE}) AS before_, ready_ns, ready_ns AS before_ns
@@ -63,12 +60,8 @@ def gaps(tables: Tables) -> DataFrame:
     Batches of Produce requests are not compared: the trace may lack the batches of other producers. Topics that are known to be compacted are not
     checked.
 
-    Columns:
-
-    - run (the recording), seq (of the fetch), topic, partition, base_offset: the fetched batch.
-    - expected_offset: the fetch offset for the first batch of a response; for any other batch, the end offset of the batch before.
-    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: number of missing offsets.
+    Columns: run (the recording), seq (of the fetch), topic, partition, expected_offset (the fetch offset, or the end offset of the batch before),
+    base_offset, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (number of missing offsets).
     """
     rows = tables.sql(f"""
         SELECT *, base_offset > expected_offset AS broken, CAST(base_offset AS double) - expected_offset AS excess FROM (
@@ -94,13 +87,9 @@ def watermarks(tables: Tables) -> DataFrame:
     than in the previous response, the row compares only these two responses: the shorter the time between them, the less likely a truncation explains
     the fall. A missing offset is -1 and is not compared.
 
-    Columns:
-
-    - run (the recording), seq (of the fetch), broker, topic, partition: the partition of a response.
-    - high_watermark, last_stable_offset, log_start: the offsets in this response.
-    - before_high_watermark, before_last_stable_offset, before_log_start: the earlier values with which the three offsets are compared.
-    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: by how many offsets the offset that fell most has fallen.
+    Columns: run (the recording), seq (of the fetch), broker, topic, partition, high_watermark, last_stable_offset, log_start, before_high_watermark,
+    before_last_stable_offset and before_log_start (the earlier values with which the three offsets are compared), broken (true: the row is a fault;
+    null: undecided, because the trace lacks entries) and excess (by how many offsets the offset that fell most has fallen).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
@@ -135,13 +124,9 @@ def moves(tables: Tables) -> DataFrame:
 
     Returns one row per pair of successive recorded changes.
 
-    Columns:
-
-    - run (the recording), seq (of the later change), broker, topic, partition: the log.
-    - high_watermark, last_stable_offset, log_start: the offsets after the later change.
-    - before_high_watermark, before_last_stable_offset, before_log_start: the offsets after the earlier change.
-    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: by how many offsets the offset that fell most has fallen.
+    Columns: run (the recording), seq (of the later change), broker, topic, partition, high_watermark, last_stable_offset and log_start (after the
+    later change), before_high_watermark, before_last_stable_offset and before_log_start (after the earlier change), broken (true: the row is a fault;
+    null: undecided, because the trace lacks entries) and excess (by how many offsets the offset that fell most has fallen).
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
@@ -165,12 +150,9 @@ def ordered_offsets(tables: Tables) -> DataFrame:
     follower is compared only with the broker setting `semantics=kafka`, with which the broker follows Kafka's code. With `semantics=kip`, it follows
     the KIPs, and a follower may record a high watermark above its own log end.
 
-    Columns:
-
-    - run (the recording), seq (of the fetch or the change), broker, topic, partition: the log.
-    - log_start, last_stable_offset, high_watermark, log_end: the offsets; `log_end` is null if it is not compared.
-    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: the largest distance between two of these offsets that are in the wrong order.
+    Columns: run (the recording), seq (of the fetch or the change), broker, topic, partition, log_start, last_stable_offset, high_watermark, log_end
+    (null if it is not compared), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (the largest distance
+    between two of these offsets that are in the wrong order).
     """
     rows = tables.sql(f"""
         WITH kafka_semantics AS (
@@ -207,12 +189,9 @@ def epochs(tables: Tables) -> DataFrame:
     - Across the responses of one broker to consumers, only the first and the last batch of the partition in each response are used. They are sorted
       by offset, and two successive batches are compared if they come from different responses.
 
-    Columns:
-
-    - run (the recording), seq (of the request), topic, partition, base_offset, epoch: the later batch.
-    - before_epoch: leader epoch of the earlier batch.
-    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: `before_epoch` minus `epoch`.
+    Columns: run (the recording), seq (of the request with the later batch), topic, partition, base_offset, before_epoch (of the earlier batch), epoch
+    (of the later batch), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`before_epoch` minus
+    `epoch`).
     """
     of_batch = "run, where_, partition, base_offset, epoch"
     in_one = f"""
@@ -261,13 +240,9 @@ def latest(tables: Tables) -> DataFrame:
     Returns one row for each partition that a ListOffsets request looks up with the timestamp LATEST. For a request that reads committed records only,
     last stable offsets are used instead of high watermarks.
 
-    Columns:
-
-    - run (the recording), seq (of the ListOffsets), broker, topic, partition, isolation: the lookup.
-    - found_offset: the returned offset.
-    - lowest, highest: the high watermarks in the earlier and in the later fetch response; null if unknown.
-    - broken: true (a fault) if `found_offset` is not between them; null (undecided) if missing entries may explain this.
-    - excess: by how many offsets `found_offset` is below `lowest` or above `highest`.
+    Columns: run (the recording), seq (of the ListOffsets), broker, topic, partition, isolation, found_offset (the returned offset), lowest and
+    highest (the high watermarks in the earlier and the later fetch response; null if unknown), broken (true: `found_offset` is not between them;
+    null: undecided, because the trace lacks entries) and excess (by how many offsets `found_offset` is below `lowest` or above `highest`).
     """
     rows = tables.sql(f"""
         WITH lookups AS (
@@ -368,12 +343,9 @@ def out_of_range(tables: Tables) -> DataFrame:
     An error is wrong if the requested offset lies between the first log start offset that the broker reported after the error, and the last high
     watermark that the broker reported before the error: such an offset was in the log at the time of the error.
 
-    Columns:
-
-    - run (the recording), seq (of the fetch), broker, topic, partition, requested_offset: the partition in the fetch.
-    - log_start: the first log start offset reported after the error. high_watermark: the last high watermark reported before the error.
-    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: size of the fault, which is always 1.
+    Columns: run (the recording), seq (of the fetch), broker, topic, partition, requested_offset, log_start (the first value after the error),
+    high_watermark (the last value before the error), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess
+    (always 1).
     """
     rows = tables.sql(f"""
         WITH known AS (
