@@ -265,7 +265,9 @@ def _check_claims(header: BatchHeader) -> None:
         )
     if not header.compression and header.record_count * _SMALLEST_RECORD_BYTES > header.size - HEADER_BYTES:
         raise InvalidBatch(
-            ErrorCode.INVALID_RECORD, f"{header.record_count} records do not fit in a batch of {header.size} bytes."
+            ErrorCode.INVALID_RECORD,
+            f"The record count in the header of a batch must not be larger than its records allow "
+            f"(got record count {header.record_count}, and a batch of {header.size} bytes).",
         )
     if header.is_control:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, "Clients may not write control batches.")

@@ -287,7 +287,7 @@ class Client:
         self.send_join()
 
     def enter(self) -> Any:
-        """Join as a new member and return the response."""
+        """Join the group as a new member. Returns the response to the last JoinGroup: an earlier one may be needed to get a member id."""
         self.send_enter()
         return self.joined()
 
