@@ -263,7 +263,7 @@ def recorded_generation_falls(patch: Patch) -> None:
         change = original(group)
         return change._replace(epoch=1) if change.state == "PreparingRebalance" and change.epoch == 2 else change
 
-    wrapped(patch, changes, "_seen", change_seen)
+    wrapped(patch, changes, "_snapshot", change_seen)
 
 
 @fault(joins_a_group, "22")
