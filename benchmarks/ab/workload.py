@@ -37,6 +37,8 @@ SMALL_QUOTA = 100.0
 """A quota in bytes per second that is so small that a few requests exceed it."""
 THROTTLE_MS = 30_000
 """The time in ms by which the virtual clock advances to unmute all connections. No throttle time in a measurement is longer."""
+JOIN_ATTEMPTS = 100
+"""The number of JoinGroup requests that may be rejected, because the coordinator may still be loading."""
 SESSION_PARTITIONS = 100
 TIMESTAMP_MS = 1_700_000_000_000
 """The time, in ms since the epoch, at which the virtual clock (`ManualClock`) of a measurement starts."""
@@ -406,14 +408,14 @@ def member() -> tuple[Peer, str, int]:
         protocol_type="consumer",
         protocols=[protocol],
     )
-    for _ in range(100):
+    for _ in range(JOIN_ATTEMPTS):
         joined = peer.ask(join, JOIN_GROUP, 3)
         if joined.error_code == 0:
             break
-        peer.cluster.advance(STEP_MS)  # the coordinator may still be loading
+        peer.cluster.advance(STEP_MS)
     else:
         raise WorkloadError(
-            f"the broker rejected each of 100 JoinGroup requests of the benchmark to group g; "
+            f"the broker rejected each of {JOIN_ATTEMPTS} JoinGroup requests of the benchmark to group g; "
             f"the last response: {joined}"
         )
     assignment = message("sync_group", "SyncGroupRequestAssignment", member_id=joined.member_id, assignment=b"a")

@@ -147,7 +147,8 @@ def errors_by_topic(
                 unprocessed_entries.setdefault(key, []).append((index, int(otherwise(key))))
             elif repeats:
                 processed_entries.setdefault(key, []).append((index, int(error)))
-    for (key, index), error in {} if repeats else results.items():
-        processed_entries.setdefault(key, []).append((index, int(error)))
+    if not repeats:
+        for (key, index), error in results.items():
+            processed_entries.setdefault(key, []).append((index, int(error)))
     in_order: list[K] = [*unprocessed_entries, *(key for key in processed_entries if key not in unprocessed_entries)]
     return [(key, [*unprocessed_entries.get(key, ()), *processed_entries.get(key, ())]) for key in in_order]

@@ -33,7 +33,15 @@ FIRST_VERSION_THAT_ADDS = 5
 
 
 def _failed(exchange: Exchange, request: TxnOffsetCommitRequest, error_code: int) -> Reply:
-    return _response(exchange, request, {}, error_code)
+    """Return the response with one error for every partition of the request, in the order of the request, also for unknown topics (TX-43)."""
+    topics = [
+        TxnOffsetCommitResponseTopic(
+            topic.name,
+            partitions=[TxnOffsetCommitResponsePartition(p.partition_index, error_code) for p in topic.partitions],
+        )
+        for topic in request.topics
+    ]
+    return Reply(TxnOffsetCommitResponse(topics=topics))
 
 
 @register(ApiKey.TXN_OFFSET_COMMIT, _failed)
@@ -75,7 +83,7 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
                 _commit(exchange, request, offsets, at_ms, reply)
             except KafkaError as failure:
                 error_code = failure.error_code
-                delayed.complete(lambda: _failed_as_a_whole(request, error_code), at_ms)
+                delayed.complete(lambda: _failed(exchange, request, error_code), at_ms)
 
     key = OFFSETS_TOPIC, node.groups.ownership.partition_of(request.group_id)
     node.groups.commits.transactional.prepare(request.group_id, exchange.now_ms)
@@ -110,18 +118,6 @@ def _commit(
         now_ms,
         reply,
     )
-
-
-def _failed_as_a_whole(request: TxnOffsetCommitRequest, error_code: int) -> Reply:
-    """Return the response with one error for every partition of the request, in the order of the request, also for unknown topics (TX-43)."""
-    topics = [
-        TxnOffsetCommitResponseTopic(
-            topic.name,
-            partitions=[TxnOffsetCommitResponsePartition(p.partition_index, error_code) for p in topic.partitions],
-        )
-        for topic in request.topics
-    ]
-    return Reply(TxnOffsetCommitResponse(topics=topics))
 
 
 def _checked(

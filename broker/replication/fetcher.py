@@ -190,7 +190,7 @@ class ReplicaFetcher:
             followed.repeat(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """End the wait of the parked fetch after replica.fetch.wait.max.ms. For a leader with a replication quota, which counts empty responses."""
+        """Let the parked fetch wait for replica.fetch.wait.max.ms at most, because the leader's replication quota also counts empty responses."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
