@@ -79,7 +79,7 @@ def test_scram_client_raises_an_error_with_the_error_text_that_the_server_sends(
         (CHALLENGE.replace(b"4096", b"%d" % (LEAST_ITERATIONS - 1)), "4095 iterations, but 4096 to 1000000 are supported"),
         (CHALLENGE.replace(b"4096", b"%d" % (MOST_ITERATIONS + 1)), "1000001 iterations"),
         (b"", "not a SCRAM challenge"),
-        (b"\xff\xfe", "not UTF-8 text"),
+        (b"\xff\xfe", "must be UTF-8 text"),
     ],
 )  # fmt: skip
 def test_scram_client_rejects_an_invalid_challenge_of_the_server(challenge: bytes, why: str) -> None:
