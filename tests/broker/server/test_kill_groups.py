@@ -30,8 +30,8 @@ def processes() -> Iterator[BrokerProcesses]:
 def test_committed_offsets_and_group_epochs_survive_kill_9_during_rebalances(
     processes: BrokerProcesses, tmp_path: Path, name: str
 ) -> None:
-    counts = group_kills.run(processes, tmp_path, KILLS, seed=1, coordinator=COORDINATORS[name])
-    assert counts.kills == KILLS
+    counts = group_kills.run(processes, tmp_path, KILLS, seed=1, coordinator=COORDINATORS[name], continued=KILLS)
+    assert counts.kills >= KILLS
     assert counts.commits > 10 * KILLS
     assert counts.rebalances > 3 * KILLS
     assert counts.continued >= KILLS

@@ -406,8 +406,14 @@ def check_offsets(address: str, groups: list[Group]) -> None:
     client.socket.close()
 
 
-def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, coordinator: Coordinator) -> Killed:
-    """Kill a broker `kills` times while members of two groups work, and check each restarted broker. Returns the counts."""
+def run(
+    processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, coordinator: Coordinator, continued: int = 0
+) -> Killed:
+    """Kill a broker while members of two groups work, and check each restarted broker. Returns the counts.
+
+    kills: how often, at least. continued: how many members must have continued before the last kill. Whether a member can continue depends on the
+    moment of a kill, so that more kills may be necessary, at most three times `kills`.
+    """
     random, counts = Random(seed), Killed()
     groups = [Group("classic", counts), Group("classic-2" if coordinator.is_old else "consumer", counts)]
     members: list[Member] = [ClassicMember(groups[0], i, Random(seed + i)) for i in range(MEMBERS)]
@@ -416,12 +422,12 @@ def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int, *, coor
     options = ["--port", "0", "--brokers", "1", "--data-dir", str(folder / "data"), "--release", coordinator.release]
     settings = {**OPTIONS, "group.coordinator.rebalance.protocols": coordinator.protocols}
     options += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-    for number in range(kills + 1):
+    while True:
         with processes.start(options, 1) as process, ThreadPoolExecutor(len(members)) as threads:
             [address] = process.addresses
             topic_id = prepare(address)
             check_offsets(address, groups)
-            if number == kills:
+            if counts.kills >= kills and (counts.continued >= continued or counts.kills == 3 * kills):
                 break
             process.kill_after(random.uniform(*LIFE_SECONDS))
             work: list[Any] = [threads.submit(member.run, address, topic_id) for member in members]
