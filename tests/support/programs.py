@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+BROKERS = 3
+"""The number of brokers that `recorded_brokers` starts."""
 
 
 @contextmanager
@@ -21,3 +26,19 @@ def program(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
         except BaseException:
             process.kill()
             raise
+
+
+@contextmanager
+def recorded_brokers(release: str, config: Mapping[str, str], trace: Path) -> Iterator[str]:
+    """Run three brokers in a process of their own, which record their traffic. Yields their addresses, separated by commas.
+
+    In the process of a test, the brokers would wait whenever a client library, or the start of a program, holds the interpreter.
+    trace: the folder for the recorded traffic, which is complete after the block.
+    """
+    command = [sys.executable, "-m", "kafkaproto.cli", "broker", "--port", "0", "--brokers", str(BROKERS)]
+    command += ["--release", release, "--trace", str(trace), "--log-level", "error"]
+    command += [word for name, value in config.items() for word in ("-c", f"{name}={value}")]
+    with program(command) as process:
+        assert process.stdout is not None
+        yield ",".join(process.stdout.readline().strip() for _ in range(BROKERS))
+        process.terminate()

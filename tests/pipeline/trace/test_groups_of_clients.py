@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.groups.members import Client
 from tests.support.groups.traffic import SETTINGS, produce, work
 from tests.support.pipeline.judging import checked_rows, recorded_kafka
-from tests.support.programs import program
+from tests.support.programs import recorded_brokers
 
 pytestmark = [
     pytest.mark.spark,
@@ -50,7 +49,6 @@ GROUPS = {
     NEWER_VERSION: {"confluent": CLASSIC["confluent"], "both": (CLASSIC_JAVA, JAVA)} | CONSUMER,
 }
 """The two kinds of members of each group, by cluster and group id."""
-BROKERS = 3
 GROUPS_AT_ONCE = 3
 """The number of groups that work at the same time, because members mostly wait."""
 
@@ -59,14 +57,8 @@ GROUPS_AT_ONCE = 3
 def recorded(subject: str, trace: Path) -> Iterator[str]:
     """Run a cluster whose traffic is recorded into `trace`, and yield its address."""
     if subject == "ours":
-        # In a process of its own: in this one, the broker would wait for the interpreter whenever a client library or a new process holds it.
-        command = [sys.executable, "-m", "kafkaproto.cli", "broker", "--port", "0", "--brokers", str(BROKERS)]
-        command += ["--release", "4.2", "--trace", str(trace), "--log-level", "error"]
-        command += [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        with program(command) as process:
-            assert process.stdout is not None
-            yield ",".join(process.stdout.readline().strip() for _ in range(BROKERS))
-            process.terminate()
+        with recorded_brokers("4.2", SETTINGS, trace) as bootstrap:
+            yield bootstrap
         return
     settings = settings_of("default") | SETTINGS
     if subject == KAFKA_VERSION:

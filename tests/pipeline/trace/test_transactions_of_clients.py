@@ -13,10 +13,10 @@ import pytest
 from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from kafkaproto.conformance.subject import settings_of
 from kafkaproto.pipeline.trace.audit import producer_epochs, transactions
-from kafkaproto.testing import cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.pipeline.judging import checked_rows, recorded_kafka
 from tests.support.pipeline.transactional_clients import CLIENTS, PARTITIONS
+from tests.support.programs import recorded_brokers
 
 pytestmark = [
     pytest.mark.spark,
@@ -39,8 +39,8 @@ ONLY_OURS = {"25-moved"}
 def recorded(subject: str, trace: Path) -> Iterator[str]:
     """Run a cluster whose traffic is recorded into `trace`, and yield its address."""
     if subject in OURS:
-        with cluster(3, release=OURS[subject], clock="system", trace=trace) as kafka:
-            yield kafka.bootstrap
+        with recorded_brokers(OURS[subject], {}, trace) as bootstrap:
+            yield bootstrap
         return
     with recorded_kafka(settings_of("default"), subject, trace) as bootstrap:
         yield bootstrap
