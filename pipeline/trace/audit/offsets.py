@@ -1,4 +1,4 @@
-"""Rules of offsets: progress of fetches, order of batches, watermarks and epochs, and results of ListOffsets.
+"""Rules of offsets: progress of fetches, order of batches, watermarks and epochs.
 
 Two observations of a log are not compared if the log may have been truncated between them (`Tables.without_truncations`).
 """
@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkaproto.pipeline.trace.audit.rule import ALL, ERROR, EVER_NS, NAMED, NEVER_NS, WARNING, Rule, Tables
+from kafkaproto.pipeline.trace.audit.rule import ALL, ERROR, NAMED, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-OFFSET_OUT_OF_RANGE = 1
-LATEST = -1
 IN_RESPONSE = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY position"
 
 
@@ -23,9 +21,12 @@ def overlaps(tables: Tables) -> DataFrame:
     Returns one row per pair of successive batches. A batch with acks=1 may exist only on its leader, so it is compared only with other acks=1 batches
     that this broker acknowledged. A batch that an idempotent producer sent several times is compared only once.
 
-    Columns: run (the recording), seq (of the request with the later batch), api, topic, partition, base_offset (of the later batch),
-    before_last_offset (last offset of the earlier batch), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and
-    excess (number of overlapping offsets).
+    Columns:
+
+    - run (the recording), seq, api: the request with the later batch.
+    - topic, partition, base_offset: the later batch. before_last_offset: the last offset of the earlier batch.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: number of overlapping offsets.
     """
     fetched = tables.sql(f"""
         SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_RESPONSE}) AS before_, ready_ns, ready_ns AS before_ns
@@ -60,8 +61,12 @@ def gaps(tables: Tables) -> DataFrame:
     Batches of Produce requests are not compared: the trace may lack the batches of other producers. Topics that are known to be compacted are not
     checked.
 
-    Columns: run (the recording), seq (of the fetch), topic, partition, expected_offset (the fetch offset, or the end offset of the batch before),
-    base_offset, broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (number of missing offsets).
+    Columns:
+
+    - run (the recording), seq: the fetch.
+    - topic, partition, base_offset: the batch. expected_offset: the fetch offset, or the offset after the batch before.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: number of missing offsets.
     """
     rows = tables.sql(f"""
         SELECT *, base_offset > expected_offset AS broken, CAST(base_offset AS double) - expected_offset AS excess FROM (
@@ -87,9 +92,13 @@ def watermarks(tables: Tables) -> DataFrame:
     than in the previous response, the row compares only these two responses: the shorter the time between them, the less likely a truncation explains
     the fall. A missing offset is -1 and is not compared.
 
-    Columns: run (the recording), seq (of the fetch), broker, topic, partition, high_watermark, last_stable_offset, log_start, before_high_watermark,
-    before_last_stable_offset and before_log_start (the earlier values with which the three offsets are compared), broken (true: the row is a fault;
-    null: undecided, because the trace lacks entries) and excess (by how many offsets the offset that fell most has fallen).
+    Columns:
+
+    - run (the recording), seq, broker: the fetch.
+    - topic, partition, high_watermark, last_stable_offset, log_start: the partition in its response.
+    - before_high_watermark, before_last_stable_offset, before_log_start: the earlier values.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: the largest fall of the three offsets.
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
@@ -124,9 +133,13 @@ def moves(tables: Tables) -> DataFrame:
 
     Returns one row per pair of successive recorded changes.
 
-    Columns: run (the recording), seq (of the later change), broker, topic, partition, high_watermark, last_stable_offset and log_start (after the
-    later change), before_high_watermark, before_last_stable_offset and before_log_start (after the earlier change), broken (true: the row is a fault;
-    null: undecided, because the trace lacks entries) and excess (by how many offsets the offset that fell most has fallen).
+    Columns:
+
+    - run (the recording), seq, broker: the later change.
+    - topic, partition, high_watermark, last_stable_offset, log_start: the partition after the later change.
+    - before_high_watermark, before_last_stable_offset, before_log_start: the offsets after the earlier change.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: the largest fall of the three offsets.
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
@@ -150,9 +163,12 @@ def ordered_offsets(tables: Tables) -> DataFrame:
     follower is compared only with the broker setting `semantics=kafka`, with which the broker follows Kafka's code. With `semantics=kip`, it follows
     the KIPs, and a follower may record a high watermark above its own log end.
 
-    Columns: run (the recording), seq (of the fetch or the change), broker, topic, partition, log_start, last_stable_offset, high_watermark, log_end
-    (null if it is not compared), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (the largest distance
-    between two of these offsets that are in the wrong order).
+    Columns:
+
+    - run (the recording), seq, broker: the fetch or the change.
+    - topic, partition, log_start, last_stable_offset, high_watermark: the partition. log_end: null if it is not compared.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: the largest distance between two of these offsets that are in the wrong order.
     """
     rows = tables.sql(f"""
         WITH kafka_semantics AS (
@@ -189,9 +205,12 @@ def epochs(tables: Tables) -> DataFrame:
     - Across the responses of one broker to consumers, only the first and the last batch of the partition in each response are used. They are sorted
       by offset, and two successive batches are compared if they come from different responses.
 
-    Columns: run (the recording), seq (of the request with the later batch), topic, partition, base_offset, before_epoch (of the earlier batch), epoch
-    (of the later batch), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess (`before_epoch` minus
-    `epoch`).
+    Columns:
+
+    - run (the recording), seq: the request with the later batch.
+    - topic, partition, base_offset, epoch: the later batch. before_epoch: the epoch of the earlier one.
+    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
+    - excess: `before_epoch` minus `epoch`.
     """
     of_batch = "run, where_, partition, base_offset, epoch"
     in_one = f"""
@@ -234,141 +253,6 @@ def progress(tables: Tables) -> DataFrame:
     )
 
 
-def latest(tables: Tables) -> DataFrame:
-    """Check that the latest offset from ListOffsets is between the high watermarks in earlier and later fetch responses of the same broker.
-
-    Returns one row for each partition that a ListOffsets request looks up with the timestamp LATEST. For a request that reads committed records only,
-    last stable offsets are used instead of high watermarks.
-
-    Columns: run (the recording), seq (of the ListOffsets), broker, topic, partition, isolation, found_offset (the returned offset), lowest and
-    highest (the high watermarks in the earlier and the later fetch response; null if unknown), broken (true: `found_offset` is not between them;
-    null: undecided, because the trace lacks entries) and excess (by how many offsets `found_offset` is below `lowest` or above `highest`).
-    """
-    rows = tables.sql(f"""
-        WITH lookups AS (
-            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, NULL, NULL, seq, position, base_offset, isolation
-            FROM {{partitions}} WHERE api = 'ListOffsets' AND error = 0 AND requested_timestamp = {LATEST} AND replica_id = -1 AND base_offset >= 0
-        ), reported AS (
-            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, high_watermark, last_stable_offset, NULL AS seq, NULL AS position, NULL AS
-            found_offset,
-                   0 AS isolation
-            FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
-        ), sightings AS (
-            SELECT * FROM reported LEFT SEMI JOIN lookups USING (run, broker, where_, partition)
-            UNION ALL SELECT * FROM lookups
-        ), points AS (
-            SELECT *, ready_ns AS at_ns, 1 AS side FROM sightings WHERE seq IS NULL
-            UNION ALL SELECT *, begun_ns AS at_ns, 2 AS side FROM sightings WHERE seq IS NULL
-            UNION ALL SELECT *, begun_ns AS at_ns, 1 AS side FROM sightings WHERE seq IS NOT NULL
-            UNION ALL SELECT *, ready_ns AS at_ns, 2 AS side FROM sightings WHERE seq IS NOT NULL
-        ), bounded AS (
-            SELECT *,
-                max(CASE WHEN side = 1 THEN struct(high_watermark AS end, at_ns) END) OVER before AS hw_before,
-                max(CASE WHEN side = 1 AND last_stable_offset >= 0 THEN struct(last_stable_offset AS end, at_ns) END) OVER before AS lso_before,
-                min(CASE WHEN side = 2 AND seq IS NULL THEN struct(high_watermark AS end, at_ns) END) OVER behind AS hw_behind,
-                min(CASE WHEN side = 2 AND seq IS NULL AND last_stable_offset >= 0 THEN struct(last_stable_offset AS end, at_ns) END)
-                    OVER behind AS lso_behind
-            FROM points
-            WINDOW before AS (PARTITION BY run, broker, where_, partition ORDER BY at_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
-                   behind AS (PARTITION BY run, broker, where_, partition ORDER BY at_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-        )
-        SELECT run, broker, where_, partition, seq, isolation, found_offset, begun_ns,
-               max(CASE WHEN side = 1 THEN IF(isolation = 1, lso_before, hw_before) END) AS low,
-               max(CASE WHEN side = 2 THEN IF(isolation = 1, lso_behind, hw_behind) END) AS high
-        FROM bounded WHERE seq IS NOT NULL GROUP BY run, broker, where_, partition, seq, position, isolation, found_offset, begun_ns
-    """).selectExpr(
-        "run", "seq", "broker", "where_", "partition", "isolation", "found_offset", "low.end AS lowest", "high.end AS highest",
-        "coalesce(low.at_ns, begun_ns) AS before_ns", "coalesce(high.at_ns, begun_ns) AS then_ns",
-    ).where("lowest IS NOT NULL OR highest IS NOT NULL")  # fmt: skip
-    broken = rows.selectExpr(
-        "*",
-        "coalesce(found_offset < lowest, false) OR coalesce(found_offset > highest, false) AS broken",
-        "CAST(greatest(lowest - found_offset, found_offset - highest, 0) AS double) AS excess",
-    )
-    return tables.without_truncations(broken, "before_ns", "then_ns")
-
-
-def earliest_at(tables: Tables) -> DataFrame:
-    """Check that ListOffsets for a timestamp returns the first record with that timestamp or a later one. Returns one row per returned record.
-
-    A row is a fault if the returned record is older than the timestamp, or if a fetched batch before it has a record that is not older. Such a batch
-    counts only if no response shows a log start offset above 0. In a compacted topic, or a topic with unknown cleanup policy, it counts only if it
-    was fetched after the ListOffsets response: only then is it certain that the batch still existed when the ListOffsets was handled. Columns:
-
-    - run (the recording), seq (of the ListOffsets), topic, partition, requested_timestamp: the lookup. found_offset, returned_timestamp: the record.
-    - reached_before: largest timestamp of the batches before `found_offset` that count; null if none counts.
-    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: `requested_timestamp` minus `returned_timestamp`, at least 1.
-    """
-    rows = tables.sql(f"""
-        WITH lookups AS (
-            SELECT run, {NAMED}, partition, base_offset AS at_offset, requested_timestamp, returned_timestamp, seq, 1 AS turn, NULL AS max_timestamp,
-                   ready_ns AS at_ns
-            FROM {{partitions}}
-            WHERE api = 'ListOffsets' AND error = 0 AND requested_timestamp >= 0 AND base_offset >= 0 AND returned_timestamp >= 0
-        ), moved AS (
-            SELECT run, coalesce(topic, topic_id) AS where_, partition, max(log_start) > 0 AS moved FROM {{partitions}}
-            WHERE api IN ('Fetch', 'Produce') GROUP BY run, coalesce(topic, topic_id), partition
-        ), points AS (
-            SELECT * FROM lookups
-            UNION ALL
-            SELECT * FROM (
-                SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp, begun_ns FROM {{batches}}
-                WHERE api = 'Fetch' AND NOT control AND count > 0
-            ) fetched LEFT SEMI JOIN lookups USING (run, where_, partition)
-        ), reached AS (
-            SELECT *, max(CASE WHEN turn = 0 THEN struct(max_timestamp, at_ns) END) OVER (
-                PARTITION BY run, where_, partition ORDER BY at_offset, turn DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
-            FROM points
-        ), known AS (
-            SELECT /*+ BROADCAST(p) */ r.*,
-                   IF(coalesce(moved, false) OR coalesce(compacts, true) AND reached.at_ns < r.at_ns, NULL, reached) AS before
-            FROM reached r LEFT JOIN moved m ON m.run = r.run AND m.where_ = r.where_ AND m.partition = r.partition
-            LEFT JOIN {{policies}} p ON p.run = r.run AND p.where_ = r.where_
-            WHERE turn = 1
-        )
-        SELECT run, seq, where_, partition, requested_timestamp, at_offset AS found_offset, returned_timestamp,
-            before.max_timestamp AS reached_before,
-               returned_timestamp < requested_timestamp OR coalesce(before.max_timestamp >= requested_timestamp, false) AS broken,
-               CAST(greatest(requested_timestamp - returned_timestamp, 1) AS double) AS excess,
-               IF(returned_timestamp < requested_timestamp, at_ns, coalesce(before.at_ns, at_ns)) AS one_ns, at_ns AS other_ns
-        FROM known
-    """)
-    return tables.without_truncations(tables.undecided_if_missing(rows, NEVER_NS, EVER_NS), "one_ns", "other_ns")
-
-
-def out_of_range(tables: Tables) -> DataFrame:
-    """Check that OFFSET_OUT_OF_RANGE is returned only for offsets outside the log. Returns one row per such error in a fetch response.
-
-    An error is wrong if the requested offset lies between the first log start offset that the broker reported after the error, and the last high
-    watermark that the broker reported before the error: such an offset was in the log at the time of the error.
-
-    Columns: run (the recording), seq (of the fetch), broker, topic, partition, requested_offset, log_start (the first value after the error),
-    high_watermark (the last value before the error), broken (true: the row is a fault; null: undecided, because the trace lacks entries) and excess
-    (always 1).
-    """
-    rows = tables.sql(f"""
-        WITH known AS (
-            SELECT *, {NAMED},
-                last(CASE WHEN error = 0 THEN high_watermark END, true) OVER before AS hw,
-                last(CASE WHEN error = 0 THEN ready_ns END, true) OVER before AS before_ns,
-                last(CASE WHEN error = 0 AND log_start >= 0 THEN log_start END, true) OVER behind AS later_start,
-                last(CASE WHEN error = 0 AND log_start >= 0 THEN ready_ns END, true) OVER behind AS then_ns
-            FROM {{partitions}} WHERE api = 'Fetch'
-            WINDOW
-                before AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq
-                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-                behind AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns DESC, seq DESC
-                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-        )
-        SELECT run, seq, broker, where_, partition, requested_offset, later_start AS log_start, hw AS high_watermark, before_ns, then_ns,
-               requested_offset BETWEEN later_start AND hw AS broken, CAST(1 AS double) AS excess
-        FROM known
-        WHERE error = {OFFSET_OUT_OF_RANGE} AND requested_offset IS NOT NULL AND hw IS NOT NULL AND later_start IS NOT NULL
-    """)
-    return tables.without_truncations(rows, "before_ns", "then_ns")
-
-
 RULES = (
     Rule("8", "batches of a partition do not overlap", ERROR, overlaps),
     Rule(
@@ -389,12 +273,4 @@ RULES = (
     ),
     Rule("10-epoch", "the leader epoch never falls from one batch of a partition to the next", ERROR, epochs),
     Rule("12", "the records of a fetch response end at or after the requested offset", ERROR, progress),
-    Rule(
-        "16",
-        "the latest offset in a ListOffsets response is the high watermark or last stable offset at the time of the response",
-        ERROR,
-        latest,
-    ),
-    Rule("16-time", "ListOffsets for a timestamp returns the first record that is not older", ERROR, earliest_at),
-    Rule("18", "OFFSET_OUT_OF_RANGE is returned only for offsets outside the log", ERROR, out_of_range),
 )

@@ -45,8 +45,11 @@ def _listed(tables: Tables, committed: bool) -> DataFrame:
 
     committed: True to consider the transactions that were committed, False for transactions that were aborted.
 
-    Columns: run (the recording), seq (of the fetch), where_ (topic name or id), partition, producer_id, first_offset (of the transaction's batches in
-    the response), marker (offset of its marker) and lists (true if the response lists the transaction as aborted).
+    Columns:
+
+    - run (the recording), seq, where_ (topic name or id), partition: the partition in the fetch response.
+    - producer_id, first_offset: the transaction, and the first offset of its batches in the response. marker: the offset of its marker.
+    - lists: whether the response lists the transaction as aborted.
     """
     return tables.sql(
         f"""

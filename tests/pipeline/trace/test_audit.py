@@ -250,7 +250,7 @@ def test_injected_faults_in_group_requests_break_every_audit_rule_about_groups()
 
 
 def test_injected_faults_in_transactions_break_every_audit_rule_about_transactions() -> None:
-    rules = {"11-aborted", "24", "25", "25-moved", "26", "26-first", "26-given", "27", "28"}
+    rules = {"11-aborted", "24", "25", "25-moved", "26", "26-first", "26-responses", "27", "28"}
     assert len(broken_transactions.NAMES) == 11 and rules == set().union(
         *(broken.FAULTS[name].must for name in broken_transactions.NAMES)
     )

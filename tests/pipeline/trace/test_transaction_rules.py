@@ -124,8 +124,8 @@ CASES: dict[str, tuple[list[Row], dict[str, int]]] = {
         {},
     ),
     "a producer that continues gets its epoch again": ([begun(4), begun(4, expected=(7, 3))], {}),
-    "two producers get one epoch": ([begun(4), begun(4)], {"26-given": 1}),
-    "an epoch falls in a response": ([begun(4), begun(3, expected=(7, 4))], {"26-given": 1}),
+    "two producers get one epoch": ([begun(4), begun(4)], {"26-responses": 1}),
+    "an epoch falls in a response": ([begun(4), begun(3, expected=(7, 4))], {"26-responses": 1}),
     "another producer id begins with epoch 0": ([begun(4), begun(0, producer=8)], {}),
     # ---- fenced producers
     "a request with the newest epoch": ([begun(0), begun(1), added(1)], {}),

@@ -217,7 +217,7 @@ def first_sequence_of_an_epoch_not_checked(patch: Patch) -> None:
     patch.setattr(ProducerStates, "check", lambda *_: None)
 
 
-@fault(begins_twice, "26-given")
+@fault(begins_twice, "26-responses")
 def epoch_given_twice(patch: Patch) -> None:
     def response(original: Any, exchange: Any, result: Any) -> Any:
         is_wrong = exchange.client_id == TARGET and result.epoch > 0

@@ -34,7 +34,7 @@ UNDECIDED = {
     "22",
     "23",
     "25-moved",
-    "26-given",
+    "26-responses",
     "27",
     "28",
 }
