@@ -24,11 +24,6 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2
 FIRST_VERSION_WITH_SHARE_GROUPS = 6
 TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
 NOWHERE = (-1, "", -1)
-MESSAGES: dict[int, str] = {
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    ErrorCode.INVALID_REQUEST: MALFORMED,
-}
-"""Maps error codes of a FindCoordinator response to Kafka's messages for them."""
 
 
 def _failed(exchange: Exchange, request: FindCoordinatorRequest, error_code: int) -> Reply:
@@ -74,17 +69,24 @@ def _find(exchange: Exchange, key: str, find: Callable[[str], int], comes_later:
     node = exchange.node
     try:
         broker_id = find(key)
-    except KafkaError as error:
-        return _error(key, error.error_code)
+    except KafkaError:
+        return _unavailable(exchange, key)
     endpoint = node.image.endpoint(broker_id, exchange.peer.listener_name)
     if comes_later or endpoint is None:
-        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return _unavailable(exchange, key)
     return Coordinator(key, *endpoint[:3])
+
+
+def _unavailable(exchange: Exchange, key: str) -> Coordinator:
+    """Return the error COORDINATOR_NOT_AVAILABLE (15), which has a message only before version 4."""
+    has_message = exchange.api_version < FIRST_VERSION_WITH_MANY_KEYS
+    message = "The coordinator is not available." if has_message else ""
+    return Coordinator(key, *NOWHERE, int(ErrorCode.COORDINATOR_NOT_AVAILABLE), message)
 
 
 def _error(key: str, error_code: int) -> Coordinator:
     name = ErrorCode(error_code).name.replace("_", " ").capitalize()
-    message = MESSAGES.get(error_code, f"{name}.")
+    message = MALFORMED if error_code == ErrorCode.INVALID_REQUEST else f"{name}."
     return Coordinator(key, *NOWHERE, error_code=int(error_code), error_message=message)
 
 

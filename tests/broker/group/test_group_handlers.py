@@ -29,6 +29,8 @@ from kafkaproto.partitioner import java_hash
 
 UNKNOWN_TOPIC, NOT_AVAILABLE, NOT_COORDINATOR, INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER = 3, 15, 16, 23, 24, 25
 UNSUPPORTED, INVALID_REQUEST, MEMBER_ID_REQUIRED = 35, 42, 79
+MESSAGES = {0: "NONE", NOT_AVAILABLE: "The coordinator is not available."}
+"""The messages in FindCoordinator responses of versions 1 to 3."""
 DELAY_MS = 3_000
 
 
@@ -287,6 +289,10 @@ def test_every_find_coordinator_version_creates_the_consumer_offsets_topic(versi
     def ask() -> list[tuple[int, int, str, int]]:
         response = client.ask(request, version)
         coordinators = response.coordinators if many else [response]
+        has_message = 1 <= version < 4
+        assert [c.error_message for c in coordinators] == [
+            MESSAGES[c.error_code] if has_message else "" for c in coordinators
+        ]
         return [(c.error_code, c.node_id, c.host, c.port) for c in coordinators]
 
     assert "__consumer_offsets" not in cluster.state.controller.image.topics
