@@ -45,7 +45,6 @@ from kafkaproto.broker.observe.journal import DetailedJournal, Journal
 from kafkaproto.broker.observe.metrics import ThrottleQueues
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.forced import ForcedThrottles, api_key
-from kafkaproto.broker.quota.mutations import MutationCharge
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.replication.partition import Partition
@@ -302,16 +301,6 @@ class Cluster:
         """
         if self.persistence is not None:
             self.persistence.remember_config(owner, layer)
-
-    def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """Create a topic on behalf of a client that named a missing topic (M-3).
-
-        mutations: the controller mutation quota to charge; None to charge no quota. Raises KafkaError, for example INVALID_TOPIC_EXCEPTION (17).
-        """
-        topic = self.controller.plan_topic(name)
-        if mutations is not None:
-            mutations.take(len(topic.partitions))
-        self.controller.put_topic(topic)
 
     def record(self, recorder: Recorder | None) -> None:
         """Record all traffic with `recorder`, or stop recording if it is None. Ends the previous recorder.

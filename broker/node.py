@@ -25,7 +25,7 @@ from kafkaproto.broker.network.acceptor import Acceptor
 from kafkaproto.broker.quota.client_quotas import ClientQuotas, new_client_quotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
 from kafkaproto.broker.quota.forced import ForcedThrottles
-from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
+from kafkaproto.broker.quota.mutations import MutationQuotas
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
@@ -139,12 +139,6 @@ class SharedState(Protocol):
 
     def new_producer_id_block(self) -> int:
         """Reserve 1,000 producer ids and return the first. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted."""
-
-    def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """Create a missing topic that a client requested. Raises KafkaError if that is not possible, for example for an illegal name.
-
-        mutations: the controller mutation quota to charge for the partitions of the topic; None to charge no quota.
-        """
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         """Persist the settings of `owner` before changed settings take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.

@@ -8,9 +8,20 @@ Behaviour: a missing topic gets error UNKNOWN_TOPIC_OR_PARTITION (3); if client 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_TOPIC_ID, BrokerState, Image, PartitionState, Topic
+from kafkaproto.broker.metadata.image import (
+    INTERNAL_TOPICS,
+    NO_TOPIC_ID,
+    SHARE_GROUP_TOPIC,
+    BrokerState,
+    Image,
+    PartitionState,
+    Topic,
+)
 from kafkaproto.broker.metadata.planning import topic_name_is_legal
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -87,6 +98,8 @@ def _topics(exchange: Exchange, request: MetadataRequest, image: Image) -> list[
     if topic_ids:
         return [_by_id(exchange, request, image, topic_id) for topic_id in topic_ids]
     names = dict.fromkeys(t.name or "" for t in request.topics)
+    if request.allow_auto_topic_creation and exchange.node.config["auto.create.topics.enable"]:
+        _create(exchange, [name for name in names if name not in image.topics and topic_name_is_legal(name)])
     return [_by_name(exchange, request, image, name) for name in names]
 
 
@@ -101,41 +114,33 @@ def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: s
     topic = image.topics.get(name)
     if topic is not None:
         return _topic(exchange, request, image, topic)
-    error: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if not topic_name_is_legal(name):
-        error = ErrorCode.INVALID_TOPIC_EXCEPTION
-    elif request.allow_auto_topic_creation and exchange.node.config["auto.create.topics.enable"]:
-        error = _create(exchange, name)
+    is_legal = topic_name_is_legal(name)
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal else ErrorCode.INVALID_TOPIC_EXCEPTION
     topic_response = MetadataResponseTopic(error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS)
     _add_operations(topic_response, request)
     return topic_response
 
 
-def _create(exchange: Exchange, name: str) -> int:
-    """Create a missing topic, and return its error code for the current Metadata response (M-3).
+def _create(exchange: Exchange, names: Sequence[str]) -> None:
+    """Create missing topics for the next request of the client, where that is possible (M-3).
 
-    The code is UNKNOWN_TOPIC_OR_PARTITION (3) if the topic was created; the client then sends the request again. It is also
-    UNKNOWN_TOPIC_OR_PARTITION if too few brokers run, the controller mutation quota is used up, or the topic is `__cluster_metadata`. Otherwise it
-    is the code of the error that prevented the creation.
+    A KRaft broker sends one CreateTopics request to the controller and does not wait for the response. So it reports neither errors nor throttle
+    times (Q-18), and all topics are checked before the first one is created.
     """
-    cluster = exchange.node.cluster
-    try:
-        if name in INTERNAL_TOPICS:
-            cluster.controller.ensure_internal(name)
-        else:
-            # A KRaft broker sends CreateTopics to the controller for the client, in the newest version, and reports no throttle (Q-18).
-            cluster.auto_create(
-                name, cluster.mutations.begin(exchange.peer.principal, exchange.client_id, True, exchange.now_ms)
-            )
-    except KafkaError as error:
-        # A KRaft broker does not wait for the controller's response. INVALID_REQUEST is the error of __cluster_metadata (AD-45).
-        if error.error_code not in (
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            ErrorCode.THROTTLING_QUOTA_EXCEEDED,
-            ErrorCode.INVALID_REQUEST,
-        ):
-            return error.error_code
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    node, controller = exchange.node, exchange.node.cluster.controller
+    mutations = node.cluster.mutations.begin(exchange.peer.principal, exchange.client_id, True, exchange.now_ms)
+    planned_topics = []
+    for name in names:
+        with suppress(KafkaError):
+            if name not in INTERNAL_TOPICS or (name == SHARE_GROUP_TOPIC and not node.is_release_4):
+                topic = controller.plan_topic(name)
+                mutations.take(len(topic.partitions))
+                planned_topics.append(topic)
+            elif name != SHARE_GROUP_TOPIC:
+                controller.ensure_internal(name)
+    for topic in planned_topics:
+        with suppress(KafkaError):
+            controller.put_topic(topic)
 
 
 def _topic(exchange: Exchange, request: MetadataRequest, image: Image, topic: Topic) -> MetadataResponseTopic:

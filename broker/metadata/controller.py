@@ -15,7 +15,15 @@ from kafkaproto.broker.config.features import initial_features
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
 from kafkaproto.broker.metadata.election import among_the_living, isr_order, with_eligible, without_eligible
-from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
+from kafkaproto.broker.metadata.image import (
+    INTERNAL_TOPICS,
+    NO_LEADER,
+    SHARE_GROUP_TOPIC,
+    BrokerState,
+    Image,
+    PartitionState,
+    Topic,
+)
 from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -279,14 +287,14 @@ class Controller:
         self.publish(self.image.with_topics({topic: replace(old_topic, partitions=partitions)}), (topic,))
 
     def ensure_internal(self, name: str) -> Topic:
-        """Return the internal topic `name`, creating it if it does not exist.
+        """Return the internal topic `name`, creating it if it does not exist: `__consumer_offsets` or `__transaction_state`.
 
         Raises KafkaError INVALID_REPLICATION_FACTOR (38) if too few brokers are registered. Stopped brokers stay registered (GO-2).
         """
         existing = self.image.topics.get(name)
         if existing is not None:
             return existing
-        assert name in INTERNAL_TOPICS
+        assert name in INTERNAL_TOPICS - {SHARE_GROUP_TOPIC}
         prefix = "offsets.topic" if name == "__consumer_offsets" else "transaction.state.log"
         registered_count = sum(b.registered for b in self.image.brokers.values())
         factor = self._config.get(-1, f"{prefix}.replication.factor")

@@ -95,3 +95,20 @@ def test_metadata_request_creates_a_missing_topic_if_it_allows_auto_topic_creati
         assert [len(p.replica_nodes) for p in result.partitions] == [2, 2, 2]
     illegal = MetadataRequest([MetadataRequestTopic(name="no/topic")], allow_auto_topic_creation=True)
     assert [t.error_code for t in subject.ask(connection, illegal, 12).topics] == [17]
+
+
+@pytest.mark.needs("auto.create.topics.enable", "num.partitions", "default.replication.factor", brokers=2)
+@pytest.mark.rule("M-3")
+def test_metadata_request_creates_colliding_topics_together_but_none_beside_an_existing_one(subject: Subject) -> None:
+    """Names collide if they differ only in dots and underscores. A topic that cannot be created gets the same error as one that is created."""
+    connection, name = subject.connect(), subject.new_name("made")
+
+    def ask(*names: str) -> list[int]:
+        request = MetadataRequest([MetadataRequestTopic(name=n) for n in names], allow_auto_topic_creation=True)
+        return [t.error_code for t in subject.ask(connection, request, 12).topics]
+
+    assert ask(f"{name}.x_y", f"{name}_x.y") == [3, 3]
+    wait_until(subject, lambda: ask(f"{name}.x_y", f"{name}_x.y") == [0, 0], "both topics exist")
+    for _ in range(2):
+        assert ask(f"{name}.x.y") == [3]
+        subject.pass_ms(100)

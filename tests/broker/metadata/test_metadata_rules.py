@@ -62,6 +62,29 @@ def test_topic_auto_creation_fails_if_replication_factor_exceeds_the_broker_coun
     assert [t.error_code for t in cluster.connect().ask(named("new", auto=True), 9).topics] == [3]
 
 
+@pytest.mark.rule("M-3")
+def test_topics_with_colliding_names_are_both_auto_created_only_by_the_same_request(cluster: VirtualCluster) -> None:
+    client, image = cluster.connect(), lambda: cluster.state.controller.image
+    assert [t.error_code for t in client.ask(named("a.b", "a_b", auto=True), 9).topics] == [3, 3]
+    assert {"a.b", "a_b"} <= image().topics.keys()
+    cluster.topic("q.b")
+    for _ in range(2):
+        assert [t.error_code for t in client.ask(named("q_b", auto=True), 9).topics] == [3]
+    assert "q_b" not in image().topics
+
+
+@pytest.mark.rule("M-3")
+@pytest.mark.parametrize(("release", "is_created"), [("3.9", True), ("4.2", False)])
+def test_share_group_state_topic_is_internal_and_not_auto_created_from_4_0_on(release: str, is_created: bool) -> None:
+    cluster = VirtualCluster(1, release_name=release)
+    name = "__share_group_state"
+    for _ in range(2):
+        [topic] = cluster.connect().ask(named(name, auto=True), 9).topics
+        assert topic.is_internal
+    assert (topic.error_code == 0) == is_created
+    assert (name in cluster.state.controller.image.topics) == is_created
+
+
 @pytest.mark.rule("M-4")
 def test_metadata_returns_error_leader_not_available_for_a_partition_without_leader() -> None:
     cluster = VirtualCluster(2)
