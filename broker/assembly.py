@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING
 
+from kafkaproto.broker.config.broker_ids import HIGHEST_ID, ID_SETTINGS
 from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.coordinators import TransactionParts, groups_factory
@@ -107,12 +108,21 @@ def new_config(
     does not exist.
     """
     cluster_config = ClusterConfig(config, profile_defaults(profile, brokers), strict_kip, release)
-    unknown_ids = sorted(i for i in cluster_config.static_broker if i >= brokers)
-    if unknown_ids:
-        name = next(iter(cluster_config.static_broker[unknown_ids[0]]))
+    ids = range(cluster_config.first_broker_id, cluster_config.first_broker_id + brokers)
+    if ids[-1] > HIGHEST_ID:
         raise ConfigError(
-            f"{unknown_ids[0]}.{name}: there is no broker {unknown_ids[0]}; ids are 0 to {brokers - 1}, for example 0.{name}=..."
+            f"the ids of {brokers} brokers from {ids[0]} on must be at most {HIGHEST_ID}; for example node.id=1"
         )
+    for broker_id, settings in sorted(cluster_config.static_broker.items()):
+        name = next(iter(settings))
+        if broker_id not in ids:
+            raise ConfigError(
+                f"{broker_id}.{name}: there is no broker {broker_id}; ids are {ids[0]} to {ids[-1]}, for example {ids[0]}.{name}=..."
+            )
+        if own_id := next((name for name in ID_SETTINGS if name in settings), None):
+            raise ConfigError(
+                f"{broker_id}.{own_id}: the brokers have consecutive ids, so that {own_id} cannot be set for one broker; for example node.id=1"
+            )
     return cluster_config
 
 

@@ -41,6 +41,7 @@ from kafkaproto.broker.metadata.differences import report_topics
 from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC, BrokerState, Image
 from kafkaproto.broker.metadata.isr_changes import IsrChanges
 from kafkaproto.broker.node import Node
+from kafkaproto.broker.nodes import Nodes
 from kafkaproto.broker.observe.journal import DetailedJournal, Journal
 from kafkaproto.broker.observe.metrics import ThrottleQueues
 from kafkaproto.broker.quota.entities import QuotaEntity
@@ -149,7 +150,8 @@ class Cluster:
         self.request_cost_ms: dict[str, float] = {}
         """Maps an API such as "Metadata" to the handler time in ms that a test has set for its requests. Used with a manual clock only."""
         self._ranges = release.ranges_of(self.release_name)
-        self.nodes = [
+        first_id = self.config.first_broker_id
+        self.nodes = Nodes(
             new_node(
                 broker_id,
                 self,
@@ -160,8 +162,8 @@ class Cluster:
                 change_isr=self.isr_changes.propose,
                 running=self._running_node,
             )
-            for broker_id in range(brokers)
-        ]
+            for broker_id in range(first_id, first_id + brokers)
+        )
         enter_static_quotas(self.config, self.quota_store)
         for node in self.nodes:
             rack = node.config["broker.rack"]
@@ -194,7 +196,7 @@ class Cluster:
     # ---- brokers -------------------------------------------------------------------------------------------------------------
 
     def _running_node(self, broker_id: int) -> Node | None:
-        return self.nodes[broker_id] if 0 <= broker_id < len(self.nodes) and self.nodes[broker_id].running else None
+        return self.nodes.running(broker_id)
 
     def _running_partitions(self) -> Iterator[Partition]:
         return (partition for node in self.nodes if node.running for partition in node.replicas.partitions.values())
@@ -363,7 +365,7 @@ def _reset(cluster: Cluster) -> None:
     for node in cluster.nodes:
         node.close_connections()
         node.forget_sessions()
-    for broker_id in range(len(cluster.nodes)):
+    for broker_id in cluster.nodes.ids:
         cluster.start_broker(broker_id)
     for name in list(cluster.controller.image.topics):
         cluster.controller.delete_topic(name)

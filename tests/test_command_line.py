@@ -195,9 +195,10 @@ def test_broker_command_logs_that_setting_num_io_threads_has_no_effect(start: St
 
 
 @pytest.mark.rule("CF-26")
-def test_broker_command_logs_that_setting_node_id_has_no_effect(start: Start) -> None:
-    _, err, _ = start("--port", "0", "-c", "node.id=7").end()
-    assert "setting node.id is accepted, but has no effect" in err
+def test_broker_command_starts_brokers_with_the_ids_from_node_id_on(start: Start) -> None:
+    _, err, _ = start("--port", "0", "--brokers", "2", "-c", "node.id=7").end()
+    assert "broker 7: PLAINTEXT" in err and "broker 8: PLAINTEXT" in err
+    assert "no effect" not in err
 
 
 @pytest.mark.rule("R-12")

@@ -1,13 +1,26 @@
-"""Reads the broker ids in requests about settings, where the name of a broker's config resource is the broker's id as text."""
+"""Broker ids: those that settings give to the brokers, and those in requests, where a config resource has the id of its broker as its name."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
+ID_SETTINGS = ("node.id", "broker.id")
+HIGHEST_ID = 2**31 - 1
 _NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
+
+
+def first_broker_id(given: Mapping[str, object]) -> int:
+    """Return the lowest id of a cluster's brokers: `node.id` or else `broker.id`; 0 if neither has a value of at least 0 (CF-26).
+
+    given: the settings given at start for all brokers, parsed or as text. Other checks reject values that are no numbers; here they are ignored.
+    """
+    texts = (str(given.get(name, "")).strip() for name in ID_SETTINGS)
+    numbers = (int(text) for text in texts if _NUMBER.fullmatch(text))
+    return next((number for number in numbers if 0 <= number <= HIGHEST_ID), 0)
 
 
 def broker_id_of(resource_name: str, node_or_broker: str) -> int:

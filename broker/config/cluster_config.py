@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from kafkaproto.broker.config.broker_ids import first_broker_id
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of, unit_ms, value_of
 from kafkaproto.broker.config.java_text import java_trim
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, has_eligible_leader_replicas
@@ -124,6 +125,11 @@ class ClusterConfig:
         min_ms, max_ms = (self.topic_value(ALL_BROKERS, overrides, name) for name in (min_setting, max_setting))
         if min_ms > max_ms:
             raise ConfigError(f"{min_setting} ({min_ms}) must not be greater than {max_setting} ({max_ms})")
+
+    @property
+    def first_broker_id(self) -> int:
+        """Return the lowest id of the brokers. The others have the next ids (CF-26)."""
+        return first_broker_id(self.static_all)
 
     def given_at_start(self) -> dict[str, str]:
         """Return the settings given at start as text, by "<setting>" (for all brokers) or "<broker id>.<setting>" (for one broker)."""

@@ -37,6 +37,7 @@ class Refusal(NamedTuple):
 
 
 _ACTING_BROKER_SETTINGS = """
+    node.id broker.id
     listeners advertised.listeners listener.security.protocol.map inter.broker.listener.name controller.listener.names broker.rack
     socket.request.max.bytes socket.listen.backlog.size socket.send.buffer.bytes socket.receive.buffer.bytes connections.max.idle.ms
     max.connections max.connections.per.ip max.connections.per.ip.overrides max.connection.creation.rate

@@ -31,7 +31,6 @@ REASONS: dict[str, str] = {
         broker\.heartbeat\.interval\.ms initial\.broker\.registration\.timeout\.ms server\.max\.startup\.time\.ms
         controller\.socket\.timeout\.ms
     """,
-    "The option `--brokers N` gives the brokers the ids 0 to N-1.": r"broker\.id node\.id",
     "There is no authorizer, so no listener waits for it.": r"early\.start\.listeners",
     "It has no effect in Kafka 3.9.1, either: no production level of its `metadata.version` supports eligible leader replicas.": (
         r"eligible\.leader\.replicas\.enable"

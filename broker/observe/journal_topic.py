@@ -42,7 +42,7 @@ from kafkaproto.records.batch import NewRecord, build_batch
 if TYPE_CHECKING:
     from kafkaproto.broker.fetch.read import PartitionFetch, PartitionRead
     from kafkaproto.broker.metadata.controller import Controller
-    from kafkaproto.broker.node import Node
+    from kafkaproto.broker.nodes import Nodes
     from kafkaproto.broker.requests.exchange import Exchange, Peer
     from kafkaproto.broker.runtime.timers import Timer, Timers
 
@@ -81,7 +81,7 @@ class Publishing(Protocol):
     def controller(self) -> Controller: ...
 
     @property
-    def nodes(self) -> Sequence[Node]: ...
+    def nodes(self) -> Nodes: ...
 
     @property
     def timers(self) -> Timers: ...
@@ -284,7 +284,9 @@ class JournalTopic(Observer):
         try:
             self._make()
         except KafkaError as error:
-            self._cluster.nodes[0].complain(f"topic {self.name} cannot be created", error, now_ms)
+            self._cluster.nodes[self._cluster.nodes.ids[0]].complain(
+                f"topic {self.name} cannot be created", error, now_ms
+            )
             return
         leader, _ = self._cluster.controller.image.leader_of(self.name, 0)
         if leader == NO_LEADER:

@@ -8,7 +8,7 @@ changes no state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -75,7 +75,7 @@ class Measured(Protocol):
     throttle_queues: ThrottleQueues
 
     @property
-    def nodes(self) -> Sequence[Node]: ...
+    def nodes(self) -> Iterable[Node]: ...
 
 
 def snapshot(cluster: Measured, now_ms: int) -> Metrics:

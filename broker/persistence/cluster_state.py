@@ -21,7 +21,7 @@ from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.store import MemoryBudget
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
-from kafkaproto.broker.node import Node
+from kafkaproto.broker.nodes import Nodes
 from kafkaproto.broker.persistence import records as records
 from kafkaproto.broker.persistence.directory import DataDirectory
 from kafkaproto.broker.persistence.metadata_log import MetadataLog
@@ -56,7 +56,7 @@ class PersistedState(Protocol):
     def config(self) -> ClusterConfig: ...
 
     @property
-    def nodes(self) -> Sequence[Node]: ...
+    def nodes(self) -> Nodes: ...
 
     @property
     def controller(self) -> Controller: ...
@@ -197,13 +197,20 @@ class ClusterPersistence:
         self.metadata_log.directory.close()
 
     def _check_brokers(self, topics: Iterable[Topic]) -> None:
-        brokers = len(self._cluster.nodes)
+        ids = self._cluster.nodes.ids
         for topic in topics:
-            highest = max(r for p in topic.partitions for r in p.replicas)
-            if highest >= brokers:
+            replica_ids = [r for p in topic.partitions for r in p.replicas]
+            lowest, highest = min(replica_ids), max(replica_ids)
+            if lowest < ids[0]:
+                raise ConfigError(
+                    f"topic {topic.name} of the data directory has a replica on broker {lowest}, but the ids of the brokers begin at {ids[0]}; "
+                    f"begin at {lowest} at most, for example with -c node.id={lowest}"
+                )
+            if highest > ids[-1]:
+                needed = highest - ids[0] + 1
                 raise ConfigError(
                     f"topic {topic.name} of the data directory has a replica on broker {highest}, but the cluster has only "
-                    f"{brokers} brokers; start at least {highest + 1}, for example with --brokers {highest + 1}"
+                    f"{len(ids)} brokers; start at least {needed}, for example with --brokers {needed}"
                 )
 
     # ---- what holds now ------------------------------------------------------------------------------------------------------

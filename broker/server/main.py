@@ -121,7 +121,11 @@ def parser() -> argparse.ArgumentParser:
         examples=EXAMPLES,
     )
     main_parser.add_argument(
-        "--brokers", type=_brokers, default=1, metavar="N", help="number of brokers, with the ids 0 to N-1 (default: 1)"
+        "--brokers",
+        type=_brokers,
+        default=1,
+        metavar="N",
+        help="number of brokers, with the ids 0 to N-1, or from node.id on (default: 1)",
     )
     main_parser.add_argument("--host", metavar="HOST", help=f"address to listen on (default: {DEFAULT_HOST})")
     main_parser.add_argument(

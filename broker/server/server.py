@@ -61,7 +61,7 @@ class Server(Observer):
         self._opening: list[asyncio.Task[None]] = []
         self._one_opens = asyncio.Lock()
         for node in cluster.nodes:
-            broker_port = port + node.broker_id if port else 0
+            broker_port = port + cluster.nodes.ids.index(node.broker_id) if port else 0
             if broker_port > HIGHEST_PORT:
                 raise ConfigError(
                     f"the port of broker {node.broker_id} must be at most {HIGHEST_PORT} (got {broker_port}); for example --port 9092"

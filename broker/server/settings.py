@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from kafkaproto.broker.config.broker_ids import first_broker_id
 from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.config.definitions import definitions_of
 from kafkaproto.broker.config.environment import ignored_variables, settings_of_environment
@@ -52,7 +53,7 @@ def settings_of_options(
     if in_container:
         settings |= _listeners_of_container(options, settings)
     if options.brokers > 1 and "listeners" in settings:
-        _check_shared_ports(settings["listeners"], options.brokers, settings)
+        _check_shared_ports(settings["listeners"], _broker_ids(options, settings), settings)
     return settings
 
 
@@ -60,17 +61,17 @@ def _listeners_of_container(options: argparse.Namespace, settings: Mapping[str, 
     """Return the settings `listeners` and `advertised.listeners` for the brokers that have no listeners yet, by "<broker id>.<name>".
 
     settings: the settings so far, by name or "<broker id>.<name>". A broker for which these settings define no listeners gets a listener on the host
-    of `--host`, by default on every address, and on the port `--port` plus the broker id, or any free port for `--port 0`. The broker advertises the
-    same host, or localhost if it listens on every address. Existing advertised listeners are kept.
+    of `--host`, by default on every address, and on the port `--port` plus its index among the brokers, or any free port for `--port 0`. The broker
+    advertises the same host, or localhost if it listens on every address. Existing advertised listeners are kept.
     """
     host = "0.0.0.0" if options.host is None else options.host
     port = DEFAULT_PORT if options.port is None else options.port
     advertised_host = "localhost" if host in EVERY_ADDRESS else host
     listeners: dict[str, str] = {}
-    for broker in range(options.brokers):
+    for index, broker in enumerate(_broker_ids(options, settings)):
         if {"listeners", f"{broker}.listeners"} & settings.keys():
             continue
-        port_of_broker = port + broker if port else 0
+        port_of_broker = port + index if port else 0
         listeners[f"{broker}.listeners"] = f"{DEFAULT_NAME}://{_bracketed(host)}:{port_of_broker}"
         if not {"advertised.listeners", f"{broker}.advertised.listeners"} & settings.keys():
             advertised = f"{DEFAULT_NAME}://{_bracketed(advertised_host)}:{port_of_broker}"
@@ -82,17 +83,22 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _check_shared_ports(listeners: str, brokers: int, settings: Mapping[str, str]) -> None:
+def _broker_ids(options: argparse.Namespace, settings: Mapping[str, str]) -> range:
+    first_id = first_broker_id(settings)
+    return range(first_id, first_id + options.brokers)
+
+
+def _check_shared_ports(listeners: str, broker_ids: range, settings: Mapping[str, str]) -> None:
     """Raise ConfigError if several brokers would listen on the same port.
 
-    listeners: the value of `listeners`, for all brokers without a value of their own. brokers: the number of brokers. settings: all settings, by
+    listeners: the value of `listeners`, for all brokers without a value of their own. broker_ids: the ids of all brokers. settings: all settings, by
     name or "<broker id>.<name>".
     """
-    broker_ids = [i for i in range(brokers) if f"{i}.listeners" not in settings]
-    if len(broker_ids) > 1 and not listeners.rstrip().endswith(":0"):
+    sharing_ids = [i for i in broker_ids if f"{i}.listeners" not in settings]
+    if len(sharing_ids) > 1 and not listeners.rstrip().endswith(":0"):
         raise ConfigError(
-            f"listeners={listeners}: brokers {broker_ids[0]} and {broker_ids[1]} cannot listen on the same port; pass --port 9092 for "
-            f"consecutive ports, or give each broker its own, for example {broker_ids[1]}.listeners=PLAINTEXT://:9093"
+            f"listeners={listeners}: brokers {sharing_ids[0]} and {sharing_ids[1]} cannot listen on the same port; pass --port 9092 for "
+            f"consecutive ports, or give each broker its own, for example {sharing_ids[1]}.listeners=PLAINTEXT://:9093"
         )
 
 

@@ -55,9 +55,9 @@ class BrokerMethods(Base):
 def checked_broker(cluster: Base, broker_id: int) -> int:
     """Return `broker_id` unchanged. Raises TypeError unless it is an int, ValueError if there is no such broker."""
     check_int("broker_id", broker_id, example=0)
-    count = len(cluster.state.nodes)
-    if not 0 <= broker_id < count:
-        raise ValueError(f"there is no broker {broker_id}: ids are 0 to {count - 1}")
+    ids = cluster.state.nodes.ids
+    if broker_id not in ids:
+        raise ValueError(f"there is no broker {broker_id}: ids are {ids[0]} to {ids[-1]}")
     return broker_id
 
 
@@ -94,8 +94,9 @@ class BrokerHandle:
         To cut the link in both directions, call this on both brokers. Raises ValueError for the broker's own id and for an unknown id.
         """
         if leader == self.broker_id:
+            ids = self._cluster.state.nodes.ids
             raise ValueError(
-                f"leader must not be the broker's own id (got {leader}); broker ids are 0 to {len(self._cluster.state.nodes) - 1}"
+                f"leader must not be the broker's own id (got {leader}); broker ids are {ids[0]} to {ids[-1]}"
             )
         replicas = self._cluster.state.nodes[self.broker_id].replicas
         other = checked_broker(self._cluster, leader)

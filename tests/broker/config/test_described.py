@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from kafkaproto.broker import config
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -285,18 +287,35 @@ def test_unknown_message_format_version_is_rejected(value: str) -> None:
 
 @pytest.mark.rule("CF-26")
 @pytest.mark.parametrize("name", ["node.id", "broker.id"])
-def test_settings_named_node_id_and_broker_id_do_not_change_the_id_of_a_broker(name: str) -> None:
-    cluster = VirtualCluster(2, {name: "7"})
-    assert cluster.state.config.without_effect() == [name]
-    for broker_id in ("0", "1"):
+def test_settings_node_id_and_broker_id_give_the_first_of_consecutive_ids(name: str) -> None:
+    cluster = VirtualCluster(2, {name: "7", "8.broker.rack": "b"})
+    assert cluster.state.config.without_effect() == []
+    for broker_id in ("7", "8"):
         resource = DescribeConfigsResource(BROKER, broker_id, ["node.id", "broker.id"])
         [result] = cluster.connect(int(broker_id)).ask(DescribeConfigsRequest([resource]), 4).results
         assert {(entry.value, entry.config_source, entry.read_only) for entry in result.configs} == {
             (broker_id, STATIC, True)
         }
         assert len(result.configs) == 2
-    response = cluster.connect().ask(DescribeClusterRequest(), 0)
-    assert sorted(broker.broker_id for broker in response.brokers) == [0, 1]
+    response = cluster.connect(8).ask(DescribeClusterRequest(), 0)
+    assert sorted((broker.broker_id, broker.rack) for broker in response.brokers) == [(7, None), (8, "b")]
+    assert response.controller_id == 7
+
+
+@pytest.mark.rule("CF-26")
+@pytest.mark.parametrize(
+    ("config", "brokers", "message"),
+    [
+        ({"node.id": "1", "0.broker.rack": "a"}, 3, "0.broker.rack: there is no broker 0; ids are 1 to 3"),
+        ({"1.node.id": "5"}, 2, "1.node.id: the brokers have consecutive ids, so that node.id cannot be set for one broker"),
+        ({"node.id": "2147483646"}, 3, "the ids of 3 brokers from 2147483646 on must be at most 2147483647"),
+    ],
+)  # fmt: skip
+def test_start_with_broker_ids_that_are_not_consecutive_or_too_high_is_rejected(
+    config: dict[str, str], brokers: int, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        VirtualCluster(brokers, config)
 
 
 def test_setting_of_another_kafka_release_is_accepted_at_start_but_has_no_effect() -> None:

@@ -98,13 +98,13 @@ def test_cluster_wide_setting_of_a_later_source_overrides_earlier_per_broker_val
 @pytest.mark.parametrize(
     ("name", "release", "idle"),
     [
-        ("kraft-3.9.1", "3.9", {"node.id", "process.roles", "controller.quorum.voters", "log.dirs", "num.io.threads"}),
-        ("zookeeper-3.9.1", "3.9", {"broker.id", "zookeeper.connect", "zookeeper.connection.timeout.ms", "log.dirs"}),
-        ("kraft-4.2.0", "4.2", {"node.id", "controller.quorum.bootstrap.servers", "num.network.threads"}),
+        ("kraft-3.9.1", "3.9", {"process.roles", "controller.quorum.voters", "log.dirs", "num.io.threads"}),
+        ("zookeeper-3.9.1", "3.9", {"zookeeper.connect", "zookeeper.connection.timeout.ms", "log.dirs"}),
+        ("kraft-4.2.0", "4.2", {"controller.quorum.bootstrap.servers", "num.network.threads"}),
         # A file of another release is accepted too, as by Kafka's brokers.
         ("zookeeper-3.9.1", "4.2", {"zookeeper.connect"}),
         ("kraft-4.2.0", "3.9", {"share.coordinator.state.topic.min.isr"}),
-        ("kraft-3.9.1", "0.11", {"node.id"}),
+        ("kraft-3.9.1", "0.11", {"process.roles"}),
     ],
 )
 def test_stock_server_properties_files_of_kafka_are_accepted(name: str, release: str, idle: set[str]) -> None:
