@@ -64,15 +64,18 @@ class Controller:
         self._remember = remember
         self._remember_if_possible = remember_if_possible
 
-    def restore(self, topics: Mapping[str, Topic], scram: Credentials, features: Mapping[str, int]) -> None:
-        """Set the topics, SCRAM credentials and levels of features to those that an earlier process persisted."""
+    def restore(
+        self, topics: Mapping[str, Topic], scram: Credentials, features: Mapping[str, int], offset: int
+    ) -> None:
+        """Set topics, SCRAM credentials and feature levels that an earlier process persisted; count on from the `offset` of its last image."""
+        self.image = replace(self.image, offset=self.image.offset + offset)
         self._follow(replace(self.image.with_topics(topics), scram=scram, features=features), tuple(topics))
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------
 
     def set_broker(self, broker: BrokerState) -> None:
         """Add a broker, or change the addresses of a known one."""
-        self._show(self.image.with_brokers({**self.image.brokers, broker.broker_id: broker}), ())
+        self._follow(self.image.with_brokers({**self.image.brokers, broker.broker_id: broker}), ())
 
     def broker_stopped(self, broker_id: int) -> None:
         """Fence a broker that stopped, and give each partition with this broker in its ISR a new ISR and, if necessary, a new leader.

@@ -135,7 +135,7 @@ class ClusterPersistence:
         for (components, key), value in previous_state.quotas.items():
             cluster.quota_store.set(parse_entity(components), key, value)
         self._quotas_restored = True
-        cluster.controller.restore(previous_state.topics, previous_state.scram, features)
+        cluster.controller.restore(previous_state.topics, previous_state.scram, features, previous_state.offset)
         cluster.stores.began()
         metadata_log.begin()
         cluster.controller.give_leaders()
@@ -220,6 +220,7 @@ class ClusterPersistence:
         cluster = self._cluster
         yield records.process_started(self.process_number)
         image = cluster.controller.image
+        yield records.offset(image.offset)
         for topic in image.topics.values():
             yield records.image([(None, topic)], ())
         if levels := changed_levels(cluster.config.release, image.features):
@@ -293,8 +294,18 @@ class ClusterPersistence:
     def _changes(self, old: Image, new: Image, changed: Sequence[str]) -> Iterator[MetadataRecord]:
         """Yield metadata records for those differences between two metadata images that must survive a restart.
 
-        old, new: the metadata of the cluster before and after a change. changed: the names of the topics that differ.
+        Each record contains the offset of the new image, one above that of the old image. old, new: the metadata of the cluster before and after a
+        change. changed: the names of the topics that differ.
         """
+        offset = old.offset + 1
+        differences = list(self._differences(old, new, changed))
+        if not differences:
+            yield records.offset(offset)
+        for record in differences:
+            yield records.at_offset(record, offset)
+
+    def _differences(self, old: Image, new: Image, changed: Sequence[str]) -> Iterator[MetadataRecord]:
+        """Yield metadata records for the topics `changed`, and for SCRAM credentials and levels of features that differ in two metadata images."""
         if changed:
             topic_pairs = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]
             yield records.image(topic_pairs, [name for name in changed if name not in new.topics])

@@ -29,6 +29,8 @@ class MetadataState:
 
     - process_number: the number of the last process that has used the data directory, from 1; 0 for none.
     - was_closed: whether that process stopped properly.
+    - offset: the offset of the last metadata image of that process. The records of earlier versions of this broker have no offsets; then this is the
+      number of records.
     - configs: maps owners (a broker id, -1 for all brokers, a group id, or the name of a client metrics subscription) to their settings.
     - quotas: maps (entity, key) to the value of the quota; an example of a key is "producer_byte_rate". The value is None for a quota that was
       removed. The quota then remains removed after a restart, even if a setting of the broker defines it.
@@ -50,9 +52,15 @@ class MetadataState:
         self.groups: dict[str, tuple[str | None, dict[PartitionKey, CommittedOffset]]] = {}
         self.next_producer_id = 0
         self.logs: dict[tuple[bytes, int], LogFacts] = {}
+        offsets: list[int] = []
+        record_count = 0
         for fact in facts:
             self.was_closed = False
             getattr(self, f"_on_{fact['kind']}")(fact)
+            record_count += 1
+            if "offset" in fact:
+                offsets.append(fact["offset"])
+        self.offset = offsets[-1] if offsets else record_count
 
     def logs_of(self, topic_id: bytes, index: int) -> LogFacts:
         return self.logs.get((topic_id, index)) or LogFacts()
@@ -62,6 +70,9 @@ class MetadataState:
 
     def _on_closed(self, fact: MetadataRecord) -> None:
         self.was_closed = True
+
+    def _on_offset(self, fact: MetadataRecord) -> None:
+        """Do nothing: the offset is read from records of all kinds."""
 
     def _on_image(self, fact: MetadataRecord) -> None:
         for name in fact["deleted"]:
@@ -143,6 +154,19 @@ def process_started(number: int) -> MetadataRecord:
 def closed() -> MetadataRecord:
     """Return the record that a process writes last when it stops properly. It proves that all earlier data was written completely."""
     return {"kind": "closed"}
+
+
+def offset(image_offset: int) -> MetadataRecord:
+    """Return the record of the offset of a metadata image, for an image that differs from the previous one in nothing else that is persisted.
+
+    `at_offset` adds the offset to the record of another change.
+    """
+    return {"kind": "offset", "offset": image_offset}
+
+
+def at_offset(record: MetadataRecord, image_offset: int) -> MetadataRecord:
+    """Return the record of a change with the offset of the metadata image that the change creates."""
+    return {**record, "offset": image_offset}
 
 
 def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str]) -> MetadataRecord:
