@@ -138,7 +138,7 @@ class Cluster:
         persist = (None, None) if disk is None else (disk.remember, disk.remember_if_possible)
         self.controller = Controller(cluster_id, self.config, self.rng, self._image_changed, *persist)
         self._elections = new_elections(self.controller, self.config, self.timers, self.actions)
-        self._sessions = new_sessions(self.controller, self.config, self.timers, self.actions)
+        self.sessions = new_sessions(self.controller, self.config, self.timers, self.actions)
         group_seed = self.rng.getrandbits(64)
         self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))
         self.stores = Stores(self.budget, self.rng.random, self.events, None if disk is None else disk.metadata_log)
@@ -215,7 +215,7 @@ class Cluster:
         node.stop_coordinating()  # first, because parked requests of groups still get a response, as in Kafka (M-14)
         node.close_connections()
         node.replicas.stop_following()
-        if not self._sessions.stopped(broker_id):
+        if not self.sessions.stopped(broker_id):
             self._follow_everywhere(tuple(self.controller.image.topics))  # no follower fetches from it any more
         self._broker_changed(node, "stopped")
 
@@ -224,7 +224,7 @@ class Cluster:
         node = self.nodes[broker_id]
         if node.running:
             return
-        self._sessions.end(broker_id)
+        self.sessions.end(broker_id)
         node.running = True
         node.forget_sessions()
         node.reset_quotas()

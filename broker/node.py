@@ -38,6 +38,7 @@ from kafkaproto.broker.runtime.timers import Timers
 
 if TYPE_CHECKING:
     from kafkaproto.broker.group.coordinator import GroupCoordinator
+    from kafkaproto.broker.metadata.broker_sessions import BrokerSessions
     from kafkaproto.broker.replication.transaction_markers import TransactionMarkers
     from kafkaproto.broker.telemetry.instances import TelemetryInstances
     from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
@@ -129,6 +130,9 @@ class SharedState(Protocol):
 
     @property
     def controller(self) -> Controller: ...
+
+    @property
+    def sessions(self) -> BrokerSessions: ...
 
     def coordinator_of(self, group_id: str, partition_count: int = 0) -> int:
         """Return the id of the broker that coordinates a group.

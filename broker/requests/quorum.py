@@ -50,10 +50,18 @@ class Voter:
 def own_voter(node: Node) -> Voter:
     """Return the cluster's only controller as a voter. The directory id is zero unless the voters of the quorum can change."""
     image = node.image
-    directory = NO_DIRECTORY
-    if has_dynamic_quorum(node):
-        directory = hashlib.sha256(f"directory of the controller of {image.cluster_id}".encode()).digest()[:16]
+    directory = _directory_id(node, "the controller") if has_dynamic_quorum(node) else NO_DIRECTORY
     return Voter(min(image.brokers), directory)
+
+
+def observer_directory(node: Node, broker_id: int) -> bytes:
+    """Return the id of the directory in which a broker of the cluster of `node` would store its copy of the metadata log (AD-25)."""
+    return _directory_id(node, f"broker {broker_id}")
+
+
+def _directory_id(node: Node, owner: str) -> bytes:
+    """Return the directory id of `owner`, derived from the cluster id, so that it is the same after a restart with a data directory."""
+    return hashlib.sha256(f"directory of {owner} of {node.image.cluster_id}".encode()).digest()[:16]
 
 
 def has_dynamic_quorum(node: Node) -> bool:

@@ -53,6 +53,7 @@ def test_describe_quorum_returns_a_leader_and_all_brokers_as_replicas(subject: S
             assert abs(replica.last_fetch_timestamp - subject.epoch_ms()) < CLOCK_SLACK_MS
             assert abs(replica.last_caught_up_timestamp - subject.epoch_ms()) < CLOCK_SLACK_MS
     assert leader.replica_directory_id == bytes(16)
+    assert {observer.replica_directory_id == bytes(16) for observer in observers} <= {version < 2}
     assert [node.node_id for node in response.nodes] == ([voter.replica_id for voter in voters] if version >= 2 else [])
 
 
