@@ -174,14 +174,15 @@ def new_elections(
 def new_sessions(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> BrokerSessions:
     """Return the component that fences brokers after they have stopped.
 
-    After a controlled shutdown, a broker is fenced at once; otherwise `timers` fence it after `broker.session.timeout.ms`. actions: has the time of
-    the cluster's clock, in ms.
+    After a controlled shutdown, a broker is fenced at once; otherwise `timers` fence it `broker.session.timeout.ms` after its last heartbeat.
+    actions: has the time of the cluster's clock, in ms.
     """
     return BrokerSessions(
         controller,
         timers,
         lambda: actions.now_ms,
         lambda broker_id: bool(config.get(broker_id, "controlled.shutdown.enable")),
+        lambda broker_id: int(config.get(broker_id, "broker.heartbeat.interval.ms")),
         lambda: int(config.get(-1, "broker.session.timeout.ms")),
     )
 

@@ -27,9 +27,8 @@ REASONS: dict[str, str] = {
     "The metadata log is one file of the data directory, in its own format. It has no replicas, segments, snapshots, retention or no-op records.": (
         r"(internal\.)?metadata\..*"
     ),
-    "The controller knows without requests and heartbeats whether a broker runs.": r"""
-        broker\.heartbeat\.interval\.ms initial\.broker\.registration\.timeout\.ms server\.max\.startup\.time\.ms
-        controller\.socket\.timeout\.ms
+    "The controller knows without requests whether a broker runs.": r"""
+        initial\.broker\.registration\.timeout\.ms server\.max\.startup\.time\.ms controller\.socket\.timeout\.ms
     """,
     "There is no authorizer, so no listener waits for it.": r"early\.start\.listeners",
     "It has no effect in Kafka 3.9.1, either: no production level of its `metadata.version` supports eligible leader replicas.": (

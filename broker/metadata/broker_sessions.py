@@ -26,10 +26,12 @@ class LastFetch(NamedTuple):
 class BrokerSessions:
     """Fences brokers that have stopped: at once after a controlled shutdown, otherwise when the session with the controller has expired (M-14).
 
-    `last_fetches` maps the ids of stopped brokers to their last fetch of the metadata log.
+    A session expires one timeout after the last heartbeat. A broker sends the first heartbeat when it starts, and then one per interval
+    (`BrokerLifecycleManager`). `last_fetches` maps the ids of stopped brokers to their last fetch of the metadata log.
 
     is_controlled: a function that takes a broker id, and returns whether this broker reports its stop to the controller
-    (`controlled.shutdown.enable`). timeout_ms: a function that returns `broker.session.timeout.ms`.
+    (`controlled.shutdown.enable`). heartbeat_ms: a function that takes a broker id, and returns its `broker.heartbeat.interval.ms`. timeout_ms: a
+    function that returns `broker.session.timeout.ms`.
     """
 
     def __init__(
@@ -38,13 +40,18 @@ class BrokerSessions:
         timers: Timers,
         now_ms: Callable[[], int],
         is_controlled: Callable[[int], bool],
+        heartbeat_ms: Callable[[int], int],
         timeout_ms: Callable[[], int],
     ) -> None:
         self._controller = controller
         self._timers = timers
         self._now_ms = now_ms
         self._is_controlled = is_controlled
+        self._heartbeat_ms = heartbeat_ms
         self._timeout_ms = timeout_ms
+        self._created_ms = now_ms()
+        self._restarted_ms: dict[int, int] = {}
+        """Maps the ids of brokers that were restarted to the time of their last start. The other brokers started at `_created_ms`."""
         self.last_fetches: dict[int, LastFetch] = {}
         self._open: dict[int, Timer] = {}
         """Maps the id of a stopped broker that is not fenced yet to the timer that fences it when its session expires."""
@@ -55,17 +62,26 @@ class BrokerSessions:
         if is_controlled:
             self._controller.broker_stopped(broker_id)
         else:
-            self._open[broker_id] = self._timers.at(now_ms + self._timeout_ms(), partial(self._expire, broker_id))
+            expiry_ms = max(now_ms, self._last_heartbeat_ms(broker_id) + self._timeout_ms())
+            self._open[broker_id] = self._timers.at(expiry_ms, partial(self._expire, broker_id))
         self.last_fetches[broker_id] = LastFetch(now_ms, self._controller.image.offset + 1)
         return is_controlled
 
     def end(self, broker_id: int) -> None:
-        """End the session of a stopped broker that is about to start again: fence the broker now if it is not fenced yet, else do nothing."""
+        """End the session of a stopped broker that is about to start again: fence the broker now if it is not fenced yet.
+
+        The heartbeats of its new session begin now.
+        """
+        self._restarted_ms[broker_id] = self._now_ms()
         self.last_fetches.pop(broker_id, None)
         timer = self._open.get(broker_id)
         if timer is not None:
             timer.cancel()
             self._expire(broker_id)
+
+    def _last_heartbeat_ms(self, broker_id: int) -> int:
+        now_ms, interval_ms = self._now_ms(), max(1, self._heartbeat_ms(broker_id))
+        return now_ms - (now_ms - self._restarted_ms.get(broker_id, self._created_ms)) % interval_ms
 
     def _expire(self, broker_id: int, _: int = 0) -> None:
         del self._open[broker_id]

@@ -80,7 +80,7 @@ class BrokerHandle:
     def stop(self) -> None:
         """Stop the broker, like a process that ends: connections and listeners close, other replicas become leaders.
 
-        With `controlled.shutdown.enable=false` the other replicas become leaders only after `broker.session.timeout.ms`.
+        With `controlled.shutdown.enable=false` the other replicas become leaders only `broker.session.timeout.ms` after the broker's last heartbeat.
         """
         self._cluster.run_in_loop(lambda: self._cluster.state.stop_broker(self.broker_id))
 

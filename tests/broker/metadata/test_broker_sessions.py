@@ -49,6 +49,32 @@ def test_broker_without_controlled_shutdown_is_fenced_when_its_session_expires(
     assert metadata(cluster) == ([0, 1, 2], [(1, 1, [1, 0]), (1, 0, [1, 0])])
 
 
+@pytest.mark.parametrize(
+    ("settings", "up_ms", "fenced_after_ms"),
+    [
+        ({}, 1_500, 7_500),
+        ({}, 4_000, 9_000),
+        ({}, 5_999, 7_001),
+        ({"broker.heartbeat.interval.ms": "500", "1.broker.heartbeat.interval.ms": "1"}, 1_200, 8_800),
+        ({"0.broker.heartbeat.interval.ms": "0"}, 1_200, 9_000),
+        ({"broker.session.timeout.ms": "100"}, 1_200, 0),
+    ],
+)
+def test_broker_session_expires_one_timeout_after_the_last_heartbeat_before_the_stop(
+    settings: dict[str, str], up_ms: int, fenced_after_ms: int
+) -> None:
+    cluster = made(**settings)
+    for _ in range(2):
+        cluster.advance(up_ms)
+        cluster.state.stop_broker(0)
+        if fenced_after_ms:
+            cluster.advance(fenced_after_ms - 1)
+            assert metadata(cluster)[0] == [0, 1, 2]
+        cluster.advance(1)
+        assert metadata(cluster)[0] == [1, 2]
+        cluster.state.start_broker(0)  # its heartbeats begin anew
+
+
 def test_broker_restarted_within_its_broker_session_is_fenced_before_it_rejoins() -> None:
     cluster = made()
     cluster.state.stop_broker(0)

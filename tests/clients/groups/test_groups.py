@@ -15,7 +15,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.clients, pytest.ma
 GROUP, TOPIC, OTHER_TOPIC, OFFSETS = "readers", "orders", "returns", "__consumer_offsets"
 PARTITIONS = {TOPIC: 6, OTHER_TOPIC: 2}
 BROKER_SESSION_MS = 1_000
-WITHOUT_HANDOVER = {"controlled.shutdown.enable": "false", "broker.session.timeout.ms": str(BROKER_SESSION_MS)}
+WITHOUT_HANDOVER = {
+    "controlled.shutdown.enable": "false",
+    "broker.session.timeout.ms": str(BROKER_SESSION_MS),
+    "broker.heartbeat.interval.ms": "1",  # the session lasts for the whole timeout after a stop
+}
 """Settings with which a stopped broker hands nothing over, like one that is killed: the metadata names it as leader until its session ends (M-14)."""
 
 

@@ -26,6 +26,7 @@ SESSION_MS = 1_000
 WITHOUT_HANDOVER = CHANGES | {
     "controlled.shutdown.enable": "false",
     "broker.session.timeout.ms": str(SESSION_MS),
+    "broker.heartbeat.interval.ms": "1",  # the session lasts for the whole timeout after a stop
 }
 """Settings with which a broker does not report its stop to the controller: other brokers take over only after the session timeout."""
 
