@@ -33,10 +33,10 @@ class Running:
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
 
-    def settings(self) -> dict[str, tuple[str | None, int]]:
+    def settings(self, broker_id: str = "0") -> dict[str, tuple[str | None, int]]:
         """Return setting name to (value, source) as DescribeConfigs shows them."""
         assert self.address, self.end()
-        [result] = ask(self.address, DescribeConfigsRequest([DescribeConfigsResource(4, "0", None)]), 4).results
+        [result] = ask(self.address, DescribeConfigsRequest([DescribeConfigsResource(4, broker_id, None)]), 4).results
         return {c.name: (c.value, c.config_source) for c in result.configs}
 
     def end(self) -> str:
@@ -66,15 +66,18 @@ def written(folder: Path, text: str, name: str = "server.properties") -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "release"), [("kraft-3.9.1", "3.9"), ("zookeeper-3.9.1", "3.9"), ("kraft-4.2.0", "4.2")]
+    ("name", "release", "broker_id"),
+    [("kraft-3.9.1", "3.9", "1"), ("zookeeper-3.9.1", "3.9", "0"), ("kraft-4.2.0", "4.2", "1")],
 )
-def test_broker_starts_with_a_server_properties_file_that_kafka_ships(start: Start, name: str, release: str) -> None:
+def test_broker_starts_with_a_server_properties_file_that_kafka_ships(
+    start: Start, name: str, release: str, broker_id: str
+) -> None:
     running = start("--config", str(STOCK / f"{name}.properties"), "--port", "0", "--release", release)
-    settings = running.settings()
+    settings = running.settings(broker_id)
     assert settings["log.retention.hours"] == ("168", STATIC)
     assert settings["num.network.threads"] == ("3", STATIC)
     assert settings["background.threads"] == ("10", DEFAULT)
-    assert settings["node.id"] == ("0", STATIC)
+    assert settings["node.id"] == (broker_id, STATIC)
     [line] = [line for line in running.end().splitlines() if "accepted but have no effect" in line]
     assert "num.network.threads" in line and "socket.request.max.bytes" not in line
 
