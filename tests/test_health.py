@@ -87,6 +87,8 @@ def test_health_command_in_a_container_checks_the_addresses_in_kafka_listeners(t
         "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
     }
     assert health.addresses_in_container(str(tmp_path), variables) == [("127.0.0.1", 19092), ("10.0.0.7", 19093)]
+    variables |= {"KAFKA_NODE_ID": "1", "KAFKA_1_LISTENERS": "A://:29092"}
+    assert health.addresses_in_container(str(tmp_path), variables) == [("127.0.0.1", 29092)]
 
 
 def test_container_health_check_fails_if_the_broker_at_its_advertised_address_stops(

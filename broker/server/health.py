@@ -34,7 +34,7 @@ EXAMPLES = [
     ("check the broker on 127.0.0.1:9092", "kafkaproto health"),
     ("check two brokers", "kafkaproto health localhost:9092 localhost:9093"),
     (
-        "in a container: check broker 0 at the addresses that its settings give",
+        "in a container: check the first broker at the addresses that its settings give",
         "kafkaproto health --container /mnt/shared/config",
     ),
 ]
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     health_parser.add_argument(
         "--container",
         metavar="DIR",
-        help="without HOST:PORT, check broker 0 of `kafkaproto broker --container DIR` at the addresses on which it listens, "
+        help="without HOST:PORT, check the first broker of `kafkaproto broker --container DIR` at the addresses on which it listens, "
         "according to DIR/server.properties and the environment variables KAFKA_...",
     )
     return health_parser
@@ -97,14 +97,14 @@ def _default_addresses(container: str | None, variables: Mapping[str, str]) -> l
 
 
 def addresses_in_container(folder: str, variables: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Return the (host, port) of each listener of broker 0 of a cluster that was started with `kafkaproto broker --container FOLDER`.
+    """Return the (host, port) of each listener of the first broker of `kafkaproto broker --container FOLDER`.
 
     For a listener on every address of the machine, the host is 127.0.0.1. folder: FOLDER, which may contain a file `server.properties`. variables:
     the environment variables of that broker. Raises ConfigError if a setting in the file or in a variable is invalid.
     """
     options = broker_parser().parse_args(["--container", folder])
-    config = ClusterConfig(settings_of_options(options, variables, _ignore), release=options.release).for_broker(0)
-    listeners = listeners_of(config, DEFAULT_HOST, DEFAULT_PORT)
+    config = ClusterConfig(settings_of_options(options, variables, _ignore), release=options.release)
+    listeners = listeners_of(config.for_broker(config.first_broker_id), DEFAULT_HOST, DEFAULT_PORT)
     return [
         (DEFAULT_HOST if listener.host in EVERY_ADDRESS else listener.host, listener.port) for listener in listeners
     ]
