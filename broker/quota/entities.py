@@ -64,9 +64,12 @@ class QuotaEntity(NamedTuple):
 
 
 def entity_order(components: Sequence[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
-    """Return the (type, name) components of an entity in the order in which Kafka sends them: that of a Java `HashMap` from types to names."""
-    ordered_types = hash_map_order([entity_type for entity_type, _ in components])
-    return sorted(components, key=lambda component: ordered_types.index(component[0]))
+    """Return the (type, name) components of an entity in the order in which Kafka sends them: that of a Java `HashMap` from types to names.
+
+    A repeated type is returned once, with its last name.
+    """
+    names = dict(components)
+    return [(entity_type, names[entity_type]) for entity_type in hash_map_order([kind for kind, _ in components])]
 
 
 def hash_map_order(keys: Sequence[str]) -> list[str]:

@@ -191,6 +191,17 @@ def test_empty_and_repeated_quota_entities_are_rejected_with_the_message_of_kafk
     assert errors((both, [PRODUCE]), (both[::-1], [PRODUCE])) == duplicate("client-id=null, user=u")
 
 
+@pytest.mark.rule("Q-20")
+def test_quota_result_of_an_entity_that_lists_two_users_contains_only_the_last_user(subject: Subject) -> None:
+    names = [subject.new_name("user") for _ in range(2)]
+    entity = [AlterClientQuotasRequestEntityData(USER, name) for name in names]
+    for value, error in ((5.0, 0), (-1.0, int(ErrorCode.INVALID_REQUEST))):
+        entry = AlterClientQuotasRequestEntryData(entity, [OpData(PRODUCE, value)])
+        [result] = subject.ask_once(AlterClientQuotasRequest([entry], True), 1).entries
+        assert result.error_code == error
+        assert [(e.entity_type, e.entity_name) for e in result.entity] == [(USER, names[-1])]
+
+
 @pytest.mark.rule("Q-22")
 def test_nan_and_infinite_quotas_are_stored_and_throttle_no_client(subject: Subject) -> None:
     client_id = subject.new_name("nan")
