@@ -237,6 +237,7 @@ class Node:
         self.acceptors: dict[str, Acceptor] = {}
         self._rng = rng
         self.sessions = self._new_sessions()
+        self.group_removals_at_start = config.cluster.group_removals
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
         self.socket_request_max_bytes: int = config["socket.request.max.bytes"]
         self.connections_max_idle_ms: int = config["connections.max.idle.ms"]
@@ -310,8 +311,9 @@ class Node:
         return self.groups.ownership.refusal(group_id)
 
     def forget_sessions(self) -> None:
-        """Drop all fetch sessions and all clients that send metrics, because the broker restarts."""
+        """Drop all fetch sessions, clients that send metrics and names of groups without settings, because the broker restarts."""
         self.sessions = self._new_sessions()
+        self.group_removals_at_start = self.config.cluster.group_removals
         self.__dict__.pop("telemetry", None)
 
     def reset_quotas(self) -> None:

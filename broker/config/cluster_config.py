@@ -82,6 +82,10 @@ class ClusterConfig:
         self.dynamic_broker: dict[int, dict[str, Any]] = {}
         self._dynamic_texts: dict[int, dict[str, str]] = {}
         self.groups: dict[str, dict[str, str]] = {}
+        self.emptied_groups: dict[str, int] = {}
+        """Maps each group whose settings were all removed to the value of `group_removals` after the removal."""
+        self.group_removals = 0
+        """How often all settings of a group were removed since the start of the process."""
         self.client_metrics: dict[str, dict[str, str]] = {}
         """Maps the name of each client metrics subscription to the settings of the subscription, as text."""
         self.client_metrics_version = 0
@@ -157,6 +161,7 @@ class ClusterConfig:
         self.dynamic_broker.clear()
         self._dynamic_texts.clear()
         self.groups.clear()
+        self.emptied_groups.clear()
         self.client_metrics.clear()
         self.client_metrics_version += 1
         self.has_eligible_leader_replicas = has_eligible_leader_replicas(self.release)
@@ -281,9 +286,11 @@ class ClusterConfig:
 
     def set_group(self, group_id: str, settings: Mapping[str, str]) -> None:
         """Replace the settings of a group. An empty mapping removes all of them."""
-        self.groups[group_id] = dict(settings)
-        if not settings:
-            del self.groups[group_id]
+        if settings:
+            self.groups[group_id] = dict(settings)
+        elif self.groups.pop(group_id, None) is not None:
+            self.group_removals += 1
+            self.emptied_groups[group_id] = self.group_removals
 
     def set_client_metrics(self, name: str, settings: Mapping[str, str]) -> None:
         """Replace the settings of a subscription to client metrics. An empty mapping removes the subscription."""

@@ -2,7 +2,7 @@
 
 v1 adds the types of resources, in request and response; v0 lists subscriptions to client metrics only.
 Behaviour: a request without types lists resources of all types. Groups and subscriptions to client metrics are listed if they have settings of their
-own. An unknown type gets error UNSUPPORTED_VERSION (35) (AD-18).
+own. A broker also lists each group that has had settings since the broker started. An unknown type gets error UNSUPPORTED_VERSION (35) (AD-18).
 """
 
 from __future__ import annotations
@@ -48,4 +48,8 @@ def _names(exchange: Exchange, kind: int) -> Iterable[str]:
         return node.image.topics
     if kind in (BROKER, BROKER_LOGGER):
         return [str(broker.broker_id) for broker in node.image.brokers.values() if broker.registered]
-    return node.config.cluster.groups if kind == GROUP else node.config.cluster.client_metrics
+    config = node.config.cluster
+    if kind == GROUP:
+        emptied = (name for name, number in config.emptied_groups.items() if number > node.group_removals_at_start)
+        return dict.fromkeys((*config.groups, *emptied))
+    return config.client_metrics

@@ -20,7 +20,8 @@ from kafkaproto.messages.incremental_alter_configs import (
 )
 from kafkaproto.messages.list_config_resources import ListConfigResourcesRequest
 
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+OF_GROUP = 8
 UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
@@ -83,6 +84,33 @@ def test_describe_configs_error_for_a_missing_topic_has_an_empty_message(subject
 def test_list_config_resources_rejects_unknown_resource_types(subject: Subject) -> None:
     for types in ((0,), (TOPIC, 99), (-1,)):
         assert listed(subject, *types) == (35, [])
+
+
+@pytest.mark.releases("4.2")
+@pytest.mark.rule("AD-18")
+def test_list_config_resources_lists_groups_whose_settings_were_all_removed(subject: Subject) -> None:
+    """Kafka's `GroupConfigManager` keeps the name of each group whose settings have changed."""
+    validated, emptied = subject.new_name("group"), subject.new_name("group")
+
+    def replace(name: str, *settings: ReplacedConfig, validate_only: bool = False) -> None:
+        request = AlterConfigsRequest([ReplacedResource(GROUP, name, list(settings))], validate_only)
+        assert subject.ask_once(request, 2).responses[0].error_code == 0
+
+    heartbeat = ReplacedConfig("consumer.heartbeat.interval.ms", "5000")
+    replace(validated, heartbeat, validate_only=True)
+    replace(validated)
+    replace(emptied, heartbeat)
+    wait_until(subject, lambda: (GROUP, emptied) in listed(subject, GROUP)[1], f"the group {emptied} is listed")
+    replace(emptied)
+    resource = DescribeConfigsResource(GROUP, emptied, [heartbeat.name])
+
+    def source() -> int:
+        [described_group] = subject.ask_once(DescribeConfigsRequest([resource]), 4).results
+        return int(described_group.configs[0].config_source)
+
+    wait_until(subject, lambda: source() != OF_GROUP, f"the group {emptied} has no setting of its own")
+    groups = listed(subject, GROUP)[1]
+    assert (GROUP, emptied) in groups and (GROUP, validated) not in groups
 
 
 # ---- subscriptions to client metrics ---------------------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ from kafkaproto.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kafkaproto.messages.list_config_resources import ListConfigResourcesRequest
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
@@ -293,3 +294,26 @@ def test_describe_configs_returns_null_documentation_even_if_requested(version: 
     request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", None)], include_documentation=True)
     [result] = VirtualCluster(1).connect().ask(request, version).results
     assert len(result.configs) > 300 and {config.documentation for config in result.configs} == {None}
+
+
+@pytest.mark.rule("AD-18")
+def test_broker_forgets_names_of_groups_without_settings_when_it_restarts() -> None:
+    cluster = VirtualCluster(2, release_name="4.2")
+    client = cluster.connect()
+
+    def listed() -> list[list[str]]:
+        request = ListConfigResourcesRequest([GROUP])
+        responses = [cluster.connect(broker_id).ask(request, 1) for broker_id in (0, 1)]
+        return [[resource.resource_name for resource in response.config_resources] for response in responses]
+
+    for group in ("kept", "emptied"):
+        configs = [OldConfig("consumer.heartbeat.interval.ms", "5000")]
+        client.ask(AlterConfigsRequest([OldResource(GROUP, group, configs)]), 2)
+    client.ask(AlterConfigsRequest([OldResource(GROUP, "emptied", [])]), 2)
+    assert listed() == [["kept", "emptied"]] * 2
+    cluster.state.stop_broker(1)
+    cluster.state.start_broker(1)
+    cluster.run()
+    assert listed() == [["kept", "emptied"], ["kept"]]
+    client.ask(AlterConfigsRequest([OldResource(GROUP, "kept", [])]), 2)
+    assert listed() == [["emptied", "kept"], ["kept"]]
