@@ -142,17 +142,18 @@ def subscription_settings(config: ClusterConfig, name: str) -> Iterator[Subscrip
 def _items(name: str, text: str, is_typed: bool) -> tuple[str, ...]:
     """Split the value `text` of the list setting `name` into its items.
 
-    From Kafka 4.0 on (`is_typed`), empty text is an empty list, repeated items are removed, and an empty item raises KafkaError INVALID_CONFIG (40).
-    Before 4.0, empty text is a list with one empty item, empty items at the end are removed, and repeated items are kept.
+    Blank text is an empty list. From Kafka 4.0 on (`is_typed`), repeated items are removed, and an empty item raises KafkaError INVALID_CONFIG (40).
+    Before 4.0, empty and repeated items are kept; but `match` is split as Kafka's controller splits it to check the patterns: empty text is a list
+    with one empty item, and empty items at the end are removed.
     """
+    if not is_typed and name == MATCH:
+        return tuple(java_split(text))
+    items = tuple(java_items(text)) if java_trim(text) else ()
     if not is_typed:
-        return tuple(item.strip() if name == METRICS else item for item in java_split(text))
-    if not java_trim(text):
-        return ()
-    items = tuple(dict.fromkeys(java_items(text)))
+        return items
     if "" in items:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Configuration '{name}' values must not be empty.")
-    return items
+    return tuple(dict.fromkeys(items))
 
 
 def _interval_ms(text: str, is_typed: bool) -> int:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from kafkaproto.broker.config.broker_ids import first_broker_id
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of, unit_ms, value_of
-from kafkaproto.broker.config.java_text import java_trim
-from kafkaproto.broker.config.release import DEFAULT_RELEASE, has_eligible_leader_replicas
+from kafkaproto.broker.config.java_text import java_items, java_trim
+from kafkaproto.broker.config.release import DEFAULT_RELEASE, has_eligible_leader_replicas, is_release_4
 from kafkaproto.broker.config.requirements import unmet_requirement
 from kafkaproto.broker.config.values import (
     ConfigError,
@@ -88,8 +88,10 @@ class ClusterConfig:
         """How often all settings of a group were removed since the start of the process."""
         self.client_metrics: dict[str, dict[str, str]] = {}
         """Maps the name of each client metrics subscription to the settings of the subscription, as text."""
+        self.applied_client_metrics: dict[str, dict[str, str]] = {}
+        """The settings of `client_metrics` that the brokers apply. Before Kafka 4.0, an empty pattern in `match` can be set, but not applied."""
         self.client_metrics_version = 0
-        """How often subscriptions to client metrics have changed. A cache that stores this number is out of date when the number has grown."""
+        """How often the applied subscriptions have changed. A cache that stores this number is out of date when the number has grown."""
         self._profile = dict(profile or {})
         self._given = {key: as_text(value) or "" for key, value in (static or {}).items()}
         for key, text in self._given.items():
@@ -163,6 +165,7 @@ class ClusterConfig:
         self.groups.clear()
         self.emptied_groups.clear()
         self.client_metrics.clear()
+        self.applied_client_metrics.clear()
         self.client_metrics_version += 1
         self.has_eligible_leader_replicas = has_eligible_leader_replicas(self.release)
         if self.has_eligible_leader_replicas:
@@ -293,12 +296,19 @@ class ClusterConfig:
             self.emptied_groups[group_id] = self.group_removals
 
     def set_client_metrics(self, name: str, settings: Mapping[str, str]) -> None:
-        """Replace the settings of a subscription to client metrics. An empty mapping removes the subscription."""
-        if self.client_metrics.get(name, {}) != settings:
-            self.client_metrics_version += 1
-        self.client_metrics[name] = dict(settings)
-        if not settings:
-            del self.client_metrics[name]
+        """Replace the settings of a subscription to client metrics. An empty mapping removes the subscription.
+
+        Before Kafka 4.0, settings with an empty item in `match` are stored, but the brokers keep applying the previous settings.
+        """
+        patterns = java_items(settings["match"]) if "match" in settings else []
+        layers = [self.client_metrics]
+        if "" not in patterns or is_release_4(self.release):
+            layers.append(self.applied_client_metrics)
+            self.client_metrics_version += self.applied_client_metrics.get(name, {}) != settings
+        for layer in layers:
+            layer[name] = dict(settings)
+            if not settings:
+                del layer[name]
 
     def group_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
         """Return the typed value of a group setting: the group's own value in `overrides`, else the broker's `group.<name>`, else the default."""

@@ -52,4 +52,4 @@ def _names(exchange: Exchange, kind: int) -> Iterable[str]:
     if kind == GROUP:
         emptied = (name for name, number in config.emptied_groups.items() if number > node.group_removals_at_start)
         return dict.fromkeys((*config.groups, *emptied))
-    return config.client_metrics
+    return config.applied_client_metrics

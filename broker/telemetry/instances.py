@@ -228,8 +228,8 @@ class TelemetryInstances:
     def _created(self, key: bytes, attributes: ClientAttributes, connection_id: int, version: int) -> Instance:
         cluster, names, interval_ms = self._config.cluster, list[str](), DEFAULT_INTERVAL_MS
         values = {**attributes._asdict(), "client_instance_id": text_of(key)}
-        for name in hash_order(cluster.client_metrics):
-            subscription = parsed(cluster.client_metrics[name], cluster.release)
+        for name in hash_order(cluster.applied_client_metrics):
+            subscription = parsed(cluster.applied_client_metrics[name], cluster.release)
             if _matches(subscription.patterns, values):
                 names += copy_order(list(subscription.metrics))
                 interval_ms = min(interval_ms, subscription.interval_ms)

@@ -22,6 +22,7 @@ from kafkaproto.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kafkaproto.messages.list_config_resources import ListConfigResourcesRequest
 from kafkaproto.messages.push_telemetry import PushTelemetryRequest
 from kafkaproto.records.checksum import crc32c
 
@@ -213,6 +214,47 @@ def test_telemetry_client_gets_the_metrics_of_all_matching_subscriptions(
     subscriptions.set("two", metrics="*")
     response = client.get()
     assert (response.requested_metrics, response.push_interval_ms) == (["*"], 4000)
+
+
+@pytest.mark.rule("AD-17")
+@pytest.mark.releases("3.9", "4.0")
+def test_telemetry_metrics_can_contain_an_empty_prefix_before_4_0(
+    subject: Subject, subscriptions: Subscriptions
+) -> None:
+    client = Pushing(subject)
+    for metrics, prefixes in (
+        ("first.", ["first."]),
+        ("", []),
+        (",", [""]),
+        (" ", []),
+        (" ,", [""]),
+        ("a,", ["", "a"]),
+        ("a,a", ["a"]),
+        (",b", ["", "b"]),
+        (" a , b ", ["a", "b"]),
+        ("*,", ["*"]),
+    ):
+        subscriptions.set(metrics=metrics, match="client_id=push.*")
+        assert client.get().requested_metrics == prefixes, metrics
+
+
+@pytest.mark.rule("AD-17")
+@pytest.mark.releases("3.9", "4.0")
+def test_telemetry_subscription_with_an_empty_pattern_is_not_applied_before_4_0(
+    subject: Subject, subscriptions: Subscriptions
+) -> None:
+    client = Pushing(subject)
+    subscriptions.set(metrics="applied.")
+    subscriptions.set("new", metrics="new.", match="client_id=push.*,")
+    assert client.get().requested_metrics == ["applied."]
+    for pattern in (",", "client_id=push.*,,"):
+        subscriptions.set(metrics="stored.", match=pattern)
+        response = Pushing(subject).get()
+        assert response.requested_metrics == ["applied."], pattern
+    listed = subject.ask_once(ListConfigResourcesRequest(), 0).config_resources
+    assert len(listed) == 1
+    subscriptions.set(metrics="again.", match="client_id=push.*")
+    assert client.get().requested_metrics == ["again."]
 
 
 @pytest.mark.rule("AD-13")
