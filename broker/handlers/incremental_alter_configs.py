@@ -3,8 +3,8 @@
 v1 is flexible.
 Behaviour: each resource has one result, and either all its changes are made or none. A broker changes only its own dynamic settings; the empty broker
 name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists. The broker sends the changes that pass its own checks to the
-controller as one request. So one unknown operation on a topic, a group or a subscription makes all changes in this request fail (AD-38). The resource
-type 8 stands for the loggers of the broker (AD-42).
+controller as one request. So one unknown operation on a topic, a group or a subscription makes all changes in this request fail (AD-38). The
+controller takes the settings of a resource in the order of a Java hash table. The resource type 8 stands for the loggers of the broker (AD-42).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.broker.config.dynamic import (
     Change,
     Operation,
+    applied,
     change,
     check_changes,
     is_forwarded,
@@ -24,6 +25,7 @@ from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import hash_order
 from kafkaproto.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -45,7 +47,7 @@ def _failed(exchange: Exchange, request: IncrementalAlterConfigsRequest, error_c
 @register(ApiKey.INCREMENTAL_ALTER_CONFIGS, _failed)
 def incremental_alter_configs(exchange: Exchange, request: IncrementalAlterConfigsRequest) -> Reply:
     checked = one_by_one(request.resources, lambda r: check_changes(_operations(r)))
-    fails = any(_has_unknown_operation(exchange, altered) for altered, code, _ in checked if not code)
+    fails = any(_fails_controller(exchange, altered) for altered, code, _ in checked if not code)
     responses = [
         AlterConfigsResourceResponse(code, message, altered.resource_type, altered.resource_name)
         for altered, code, message in one_by_one(
@@ -59,14 +61,26 @@ def _operations(altered: AlterConfigsResource) -> list[Change]:
     return [Change(c.name, c.config_operation, c.value) for c in altered.configs]
 
 
-def _has_unknown_operation(exchange: Exchange, altered: AlterConfigsResource) -> bool:
-    """Return whether the changes of one resource are sent to the controller and contain an unknown operation.
+def _in_java_order(operations: list[Change]) -> list[Change]:
+    """Return operations in the order of a Java hash table with the names of their settings, in which the controller checks them."""
+    by_name = {operation.name: operation for operation in operations}
+    return [by_name[name] for name in hash_order(by_name)]
+
+
+def _fails_controller(exchange: Exchange, altered: AlterConfigsResource) -> bool:
+    """Return whether the changes of one resource are sent to the controller, and the first invalid operation is an unknown one.
 
     The controller then rejects all changes of the request that are sent to it (AD-38).
     """
-    return is_forwarded(exchange.node, altered.resource_type) and any(
-        c.config_operation not in OPERATIONS for c in altered.configs
-    )
+    node, operations = exchange.node, _in_java_order(_operations(altered))
+    if not is_forwarded(node, altered.resource_type) or all(o.operation in OPERATIONS for o in operations):
+        return False
+    config_resource = resource(node, altered.resource_type, altered.resource_name)
+    try:
+        applied(config_resource, operations, node.cluster.strict_kip)
+    except KafkaError as error:
+        return error.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    return False
 
 
 def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool, *, fails: bool) -> None:
@@ -83,7 +97,10 @@ def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: boo
 
         change_levels(exchange.node.broker_id, altered.resource_name, operations, validate_only)
         return
-    if not fails or not is_forwarded(exchange.node, altered.resource_type):
+    is_of_controller = is_forwarded(exchange.node, altered.resource_type)
+    if not fails or not is_of_controller:
+        if is_of_controller:
+            operations = _in_java_order(operations)
         config_resource = resource(exchange.node, altered.resource_type, altered.resource_name)
         change(config_resource, operations, exchange.node.cluster.strict_kip, validate_only or fails)
     if fails:

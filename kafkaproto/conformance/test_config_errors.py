@@ -138,8 +138,23 @@ def test_unknown_config_operation_for_one_topic_changes_no_topic_of_the_request(
     ).results
     assert result.configs[0].value != "1000"
     assert changed(subject, (BROKER, "0", [("log.cleaner.threads", UNKNOWN, "1")]), valid)[1] == (0, None)
+    for operation in (("retention.ms", APPEND, "1"), ("retention.ms", SET, "x"), ("no.such", SET, "x")):
+        assert changed(subject, (TOPIC, other, [operation]), unknown_operation) == [(FAILED, None)] * 2
     duplicated = (TOPIC, topic, [("retention.ms", UNKNOWN, "1"), ("retention.ms", SET, "1")])
     assert changed(subject, duplicated, valid)[1] == (0, None)
+
+
+@pytest.mark.rule("AD-17", "AD-38")
+@pytest.mark.parametrize("kind", [TOPIC, CLIENT_METRICS], ids=["topic", "client-metrics"])
+def test_first_invalid_config_operation_in_java_hash_order_is_reported(subject: Subject, kind: int) -> None:
+    """In a Java hash table, `interval.ms` comes before `metrics`. A request fails as a whole only if Kafka reaches the unknown operation."""
+    valid: tuple[int, str, Operations] = (TOPIC, new_topic(subject).name, [("retention.ms", SET, "1000")])
+    for operations, error, error_of_valid in (
+        ([("metrics", UNKNOWN, "a"), ("interval.ms", APPEND, "5")], not_list("APPEND", "interval.ms"), (0, None)),
+        ([("metrics", SUBTRACT, "a"), ("interval.ms", UNKNOWN, "5")], (FAILED, None), (FAILED, None)),
+    ):
+        for ordered in (operations, operations[::-1]):
+            assert changed(subject, (kind, subject.new_name("name"), ordered), valid) == [error, error_of_valid]
 
 
 NOT_DYNAMIC = "Cannot update these configs dynamically: "
