@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkaproto.broker.config.broker_ids import broker_id_of
 from kafkaproto.broker.config.dynamic import Change, Operation
+from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
@@ -39,25 +40,26 @@ def levels() -> Iterator[tuple[str, str]]:
         yield name, _name_of(_logger(name).getEffectiveLevel())
 
 
-def check_broker_id(name: str, own_id: int, node_or_broker: str, expected_id_clause: str) -> None:
+def check_broker_id(name: str, own_id: int, node_or_broker: str, message: str) -> None:
     """Raise KafkaError unless `name`, the name of a resource, is `own_id`, the id of the broker that received the request.
 
-    node_or_broker: "Node" or "Broker", the word for the broker in the error message. expected_id_clause: the part of the message
-    that names the expected id, such as ", expected 2".
+    node_or_broker: "Node" or "Broker", the word for the broker in the message about a name that is not a number. message: the message about
+    another id, such as "expected 2 but received {}". The received id replaces the braces.
     """
     received_id = broker_id_of(name, node_or_broker)
     if received_id != own_id:
-        text = f"Unexpected {node_or_broker.lower()} id{expected_id_clause} but received {received_id}"
-        raise KafkaError(ErrorCode.INVALID_REQUEST, text)
+        raise KafkaError(ErrorCode.INVALID_REQUEST, message.format(received_id))
 
 
-def change_levels(own_id: int, broker: str, changes: Sequence[Change], validate_only: bool) -> None:
+def change_levels(own_id: int, broker: str, changes: Sequence[Change], validate_only: bool, release: str) -> None:
     """Set or delete the levels of loggers. If one change is invalid, none is made. A logger whose level is deleted inherits the level of its parent.
 
     own_id: the id of the broker that received the request. broker: the name of the resource in the request, which must be `own_id` as text.
-    validate_only: whether to check the changes without making them.
+    validate_only: whether to check the changes without making them. release: the emulated release of Kafka. Before 4.0, the message about the id of
+    another broker contains `own_id` twice.
     """
-    check_broker_id(broker, own_id, "Node", f". Expected {own_id},")
+    received_id = "{}" if is_release_4(release) else own_id
+    check_broker_id(broker, own_id, "Node", f"Unexpected node id. Expected {own_id}, but received {received_id}")
     for change in changes:
         _check(change)
     if not validate_only:

@@ -157,7 +157,7 @@ def _loggers(exchange: Exchange, name: str) -> Iterable[Described]:
     own_id = exchange.node.broker_id
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
-    check_broker_id(name, own_id, "Broker", f", expected {own_id}")
+    check_broker_id(name, own_id, "Broker", f"Unexpected broker id, expected {own_id} but received {{}}")
     return [Described(logger, level, Source.BROKER_LOGGER, (), None, False, False) for logger, level in levels()]
 
 

@@ -95,7 +95,8 @@ def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: boo
     if altered.resource_type == BROKER_LOGGER:
         from kafkaproto.broker.config.loggers import change_levels
 
-        change_levels(exchange.node.broker_id, altered.resource_name, operations, validate_only)
+        node = exchange.node
+        change_levels(node.broker_id, altered.resource_name, operations, validate_only, node.cluster.release_name)
         return
     is_of_controller = is_forwarded(exchange.node, altered.resource_type)
     if not fails or not is_of_controller:

@@ -21,14 +21,24 @@ from tests.support.tools.steps import VERSIONS
 LOGGER = "kafkaproto.requests"
 
 
-@pytest.fixture
-def ask() -> Iterator[Ask]:
-    """Return a function that asks broker 0 of a cluster in virtual time. The levels of the loggers are restored after the test."""
+@pytest.fixture(autouse=True)
+def levels_of_loggers() -> Iterator[None]:
+    """Restore the levels of the loggers after the test."""
     loggers = [logging.getLogger(name) for name in ("kafkaproto", LOGGER)]
     before = [logger.level for logger in loggers]
-    yield VirtualCluster(2).connect(0).ask
+    yield
     for logger, level in zip(loggers, before, strict=True):
         logger.setLevel(level)
+
+
+def ask_of(release: str) -> Ask:
+    """Return a function that asks broker 0 of a cluster in virtual time that emulates a release of Kafka, such as "4.2"."""
+    return VirtualCluster(2, release_name=release).connect(0).ask
+
+
+@pytest.fixture
+def ask() -> Ask:
+    return ask_of("3.9")
 
 
 @pytest.mark.clients
@@ -37,9 +47,7 @@ def ask() -> Iterator[Ask]:
 @pytest.mark.timeout(120)
 @pytest.mark.rule("AD-42")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_log_level_requests_get_the_same_results_from_this_broker_and_from_kafka(
-    version: str, ask: Ask, tmp_path: Path
-) -> None:
+def test_log_level_requests_get_the_same_results_from_this_broker_and_from_kafka(version: str, tmp_path: Path) -> None:
     kafka = KafkaCluster(settings_of("default"), version, logging_classes(version, tmp_path))
     host, port = kafka.bootstrap[0]
 
@@ -50,7 +58,14 @@ def test_log_level_requests_get_the_same_results_from_this_broker_and_from_kafka
         expected = conversation(ask_kafka, "tests.logger")
     finally:
         kafka.stop()
-    assert conversation(ask, LOGGER) == expected
+    assert conversation(ask_of(version.rpartition(".")[0]), LOGGER) == expected
+
+
+@pytest.mark.rule("AD-42")
+@pytest.mark.parametrize(("release", "received"), [("3.9", 0), ("4.0", 7)])
+def test_error_for_log_levels_of_another_broker_names_its_own_id_before_4_0(release: str, received: int) -> None:
+    message = f"Unexpected node id. Expected 0, but received {received}"
+    assert alter(ask_of(release), "7", ("root", SET, "INFO")) == [42, message]
 
 
 @pytest.mark.rule("AD-42")
