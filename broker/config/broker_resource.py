@@ -13,6 +13,7 @@ from kafkaproto.broker.config.cluster_config import ALL_BROKERS, MIN_INSYNC_REPL
 from kafkaproto.broker.config.definitions import Setting, text_or_list
 from kafkaproto.broker.config.effects import FIXED_AT_START, THREAD_COUNTS
 from kafkaproto.broker.config.group_config import check_value
+from kafkaproto.broker.config.java_text import java_items, java_trim
 from kafkaproto.broker.config.listeners import parse_endpoints
 from kafkaproto.broker.config.requirements import local_retention_rejection, unmet_requirement
 from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text
@@ -25,6 +26,7 @@ _CONNECTION_LIMITS = ("max.connections", "max.connection.creation.rate")
 _NETWORK_THREADS = "num.network.threads"
 _LISTENER_SETTINGS_OF_ALL = (*_CONNECTION_LIMITS, _NETWORK_THREADS)
 """Listener settings that can be changed at run time for all brokers together (`DynamicBrokerConfig.ClusterLevelListenerConfigs`)."""
+_REPORTERS, _JMX_REPORTER = "metric.reporters", "org.apache.kafka.common.metrics.JmxReporter"
 _ADVERTISED, _PROTOCOLS = "advertised.listeners", "listener.security.protocol.map"
 
 
@@ -131,13 +133,13 @@ class BrokerResource:
                 "Cannot update these configs at default cluster level, broker id must be specified",
                 (name for name, setting in settings.items() if _is_of_one_broker(setting)),
             )
-        threads, limits = self._thread_counts(), self._limits_of_listeners()
+        threads, limits, texts = self._thread_counts(), self._limits_of_listeners(), self._texts()
         new_endpoints = [
             n for n in own if n in FIXED_AT_START and own[n] != before.get(n) and not self._is_current(n, own[n])
         ]
         config.set_dynamic(self._broker_id, own)
         try:
-            self._check_together(threads, limits)
+            self._check_together(threads, limits, texts)
         finally:
             config.set_dynamic(self._broker_id, before)
         for name in new_endpoints:
@@ -145,11 +147,13 @@ class BrokerResource:
         if config.has_eligible_leader_replicas and MIN_INSYNC_REPLICAS in self._changed:
             self._check_min_insync_replicas(own)
 
-    def _check_together(self, threads: Mapping[str, int], limits: Mapping[str, Mapping[str, int]]) -> None:
+    def _check_together(
+        self, threads: Mapping[str, int], limits: Mapping[str, Mapping[str, int]], texts: Mapping[str, str]
+    ) -> None:
         """Raise ConfigError if new values of the broker's settings contradict each other, or if Kafka forbids a change from the previous value.
 
-        The new values are already in the cluster's settings. threads, limits: the previous values, as `_thread_counts` and `_limits_of_listeners`
-        returned them before the change.
+        The new values are already in the cluster's settings. threads, limits, texts: the previous values, as `_thread_counts`,
+        `_limits_of_listeners` and `_texts` returned them before the change.
         """
         config = self._cluster.config
 
@@ -162,6 +166,7 @@ class BrokerResource:
             raise ConfigError(f"requirement failed: {failed_requirement}")
         for listener, changed in self._limits_of_listeners().items():
             _check_listener(limits[listener], changed)
+        _check_reporters(texts, self._texts())
         for name, count in self._thread_counts().items():
             _check_threads(name, threads[name], count)
         reason = local_retention_rejection(get)
@@ -207,6 +212,15 @@ class BrokerResource:
         return {
             listener: {name: config.of_listener(listener, name) for name in _LISTENER_SETTINGS_OF_ALL}
             for listener in listeners
+        }
+
+    def _texts(self) -> dict[str, str]:
+        """Return all values, as text, that were set for the checked broker at start or at run time."""
+        config = self._cluster.config
+        return {
+            **config.static_texts(self._checked_id),
+            **config.dynamic_texts(ALL_BROKERS),
+            **config.dynamic_texts(self._checked_id),
         }
 
     def _thread_counts(self) -> dict[str, int]:
@@ -277,6 +291,21 @@ def _check_listener(before: Mapping[str, int], after: Mapping[str, int]) -> None
 
                 raise ConfigError(dynamic_rejection(f"Invalid {name} {after[name]}"))
     _check_threads(_NETWORK_THREADS, before[_NETWORK_THREADS], after[_NETWORK_THREADS])
+
+
+def _check_reporters(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Raise ConfigError if a change adds a class to `metric.reporters` that Kafka cannot load. Kafka has only one class for this setting.
+
+    before, after: maps the settings of the broker to their text before and after the change.
+    """
+    text = after.get(_REPORTERS, "")
+    if text == before.get(_REPORTERS) or not java_trim(text):
+        return
+    loaded = {_JMX_REPORTER, *java_items(before.get(_REPORTERS, _JMX_REPORTER))}
+    if not loaded.issuperset(java_items(text)):
+        from kafkaproto.broker.config.rejections import reporters_rejection
+
+        raise ConfigError(reporters_rejection(name for name in after if after[name] != before.get(name)))
 
 
 def _check_threads(name: str, current: int, count: int) -> None:

@@ -6,13 +6,14 @@ other messages, for invalid settings on the command line and in the test API.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS, ClusterConfig
 from kafkaproto.broker.config.definitions import Setting
 from kafkaproto.broker.config.java_text import java_items, java_trim
 from kafkaproto.broker.config.values import ConfigError, as_text, parse
-from kafkaproto.hash_order import hash_order, scala_order
+from kafkaproto.hash_order import hash_order, scala_order, scala_table_order
+from kafkaproto.partitioner import java_hash_bits
 
 SMALL_SET = 4
 _OFFSET_RESET = "share.auto.offset.reset"
@@ -113,6 +114,16 @@ def thread_count_rejection(name: str, current: int, count: int) -> str:
         reason = (
             f"Dynamic thread count update validation failed for {name}={count}, {limit} the current value {current}"
         )
+    return dynamic_rejection(reason)
+
+
+def reporters_rejection(names: Iterable[str]) -> str:
+    """Return the message with which Kafka rejects a change of `metric.reporters` that names a class that it cannot load.
+
+    names: all settings of the broker that the request changes. The message contains them in the order of a mutable hash table of Scala.
+    """
+    changed = ", ".join(scala_table_order(names, java_hash_bits))
+    reason = f"Validation of dynamic config update of Set({changed}) failed with class class kafka.server.DynamicMetricsReporters"
     return dynamic_rejection(reason)
 
 

@@ -217,6 +217,29 @@ def test_zero_max_connections_per_ip_is_reported_before_zero_max_connections(sub
 
 @pytest.mark.rule("CF-18")
 @EITHER
+def test_metric_reporters_of_a_broker_cannot_name_a_class_that_kafka_lacks(subject: Subject, broker: str) -> None:
+    def failed(*names: str) -> Error:
+        update = f"Validation of dynamic config update of Set({', '.join(names)})"
+        return invalid(f"{update} failed with class class kafka.server.DynamicMetricsReporters")
+
+    name, jmx = "metric.reporters", "org.apache.kafka.common.metrics.JmxReporter"
+    for value in ("x.Y", "java.lang.String", f"{jmx},x.Y"):
+        assert altered(subject, broker, (name, SET, value)) == failed(name), value
+    assert altered(subject, broker, (name, APPEND, "x.Y")) == failed(name)
+    for value in ("", " ", jmx):
+        assert altered(subject, broker, (name, SET, value)) == VALID, value
+    assert altered(subject, broker, (name, DELETE, None)) == VALID
+    others = {"message.max.bytes": "9", "num.io.threads": "100", THREADS: "10", "background.threads": "100"}
+    for other, value in others.items():
+        assert altered(subject, broker, (other, SET, value), (name, SET, "x.Y")) == failed(name, other)
+    changes = [(other, SET, value) for other, value in others.items()]
+    assert altered(subject, broker, *changes, (name, SET, "x.Y")) == failed(name, *others)
+    limit = "max.connections"
+    assert altered(subject, broker, (limit, SET, "0"), (name, SET, "x.Y")) == invalid(f"Invalid {limit} 0")
+
+
+@pytest.mark.rule("CF-18")
+@EITHER
 def test_network_thread_count_can_be_halved_or_doubled_but_not_more_than_doubled(subject: Subject, broker: str) -> None:
     name = "num.network.threads"
     of_listener = f"listener.name.plaintext.{name}"
