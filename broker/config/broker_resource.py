@@ -15,7 +15,7 @@ from kafkaproto.broker.config.effects import FIXED_AT_START, THREAD_COUNTS
 from kafkaproto.broker.config.group_config import check_value
 from kafkaproto.broker.config.java_text import java_items, java_trim
 from kafkaproto.broker.config.listeners import parse_endpoints
-from kafkaproto.broker.config.requirements import local_retention_rejection, unmet_requirement
+from kafkaproto.broker.config.requirements import BY_ZERO, local_retention_rejection, unmet_requirement
 from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
@@ -161,9 +161,9 @@ class BrokerResource:
             return config.get(self._checked_id, name)
 
         config.check_overrides(self._broker_id)
-        failed_requirement = unmet_requirement(get)
-        if failed_requirement is not None:
-            raise ConfigError(f"requirement failed: {failed_requirement}")
+        unmet = unmet_requirement(get, config.release)
+        if unmet is not None:
+            raise ConfigError(unmet if unmet == BY_ZERO else f"requirement failed: {unmet}")
         for listener, changed in self._limits_of_listeners().items():
             _check_listener(limits[listener], changed)
         _check_reporters(texts, self._texts())

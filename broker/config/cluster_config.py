@@ -15,7 +15,7 @@ from kafkaproto.broker.config.broker_ids import first_broker_id
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of, unit_ms, value_of
 from kafkaproto.broker.config.java_text import java_items, java_trim
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, has_eligible_leader_replicas, is_release_4
-from kafkaproto.broker.config.requirements import unmet_requirement
+from kafkaproto.broker.config.requirements import BY_ZERO, unmet_requirement
 from kafkaproto.broker.config.values import (
     ConfigError,
     as_text,
@@ -103,9 +103,9 @@ class ClusterConfig:
         self.reset()
         for broker_id in (ALL_BROKERS, *self.static_broker):
             self.check_overrides(broker_id)
-            unmet = unmet_requirement(self.for_broker(broker_id).__getitem__)
+            unmet = unmet_requirement(self.for_broker(broker_id).__getitem__, release)
             if unmet is not None:
-                raise ConfigError(unmet)
+                raise ConfigError("log.cleaner.threads must be at least 1 (got 0)" if unmet == BY_ZERO else unmet)
 
     def broker_setting(self, name: str) -> Setting:
         """Return the definition of a broker setting in the emulated release of Kafka. Raises ConfigError for an unknown name."""

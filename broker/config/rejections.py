@@ -105,8 +105,6 @@ def thread_count_rejection(name: str, current: int, count: int) -> str:
     """
     grows = count > current
     if name == "log.cleaner.threads":
-        if count == 0:  # Kafka divides the buffer of the cleaner by the number of threads before it checks the number
-            return "/ by zero"
         change = "increased to more than double" if grows else "reduced to less than half"
         reason = f"Log cleaner threads cannot be {change} the current value {current}"
     else:

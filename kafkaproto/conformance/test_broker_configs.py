@@ -204,6 +204,7 @@ def test_zero_max_connections_per_ip_is_reported_before_zero_max_connections(sub
     assert altered(subject, broker, (name, SET, "0")) == (INVALID_REQUEST, only)
     assert altered(subject, broker, (name, SET, "0"), (f"{name}.overrides", SET, "127.0.0.9:10")) == VALID
     assert altered(subject, broker, (limit, SET, "0"), (name, SET, "0")) == (INVALID_REQUEST, only)
+    assert altered(subject, broker, (name, SET, "0"), (THREADS, SET, "0")) == (INVALID_REQUEST, "/ by zero")
     retention = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
     assert altered(subject, broker, (name, SET, "0"), (RETENTION, SET, "0")) == (INVALID_REQUEST, retention)
     for setting in (limit, rate):

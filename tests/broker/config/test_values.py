@@ -201,3 +201,74 @@ def test_topic_setting_with_an_unknown_name_or_an_invalid_value_is_rejected() ->
         check_topic_settings({"max.message.bytes": "-1"})
     with pytest.raises(ConfigError, match="unknown topic setting"):
         check_topic_settings({"message.max.bytes": "100"})
+
+
+LAG = "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms to prevent frequent changes in ISR"
+SOCKET = "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent unnecessary socket timeouts"
+QUEUED = "queued.max.request.bytes must be larger or equal to socket.request.max.bytes"
+ADDRESS = "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address."
+CONTROL = "control.plane.listener.name"
+MIGRATION = "zookeeper.metadata.migration.enable"
+NO_ZOOKEEPER = f"If using `{MIGRATION}` in KRaft mode, `zookeeper.connect` must also be set."
+IDS = "You must set `node.id` to the same value as `broker.id`."
+IDLE = (
+    "should always be less than connections.max.idle.ms=100 to prevent failed authentication responses from timing out"
+)
+
+
+@pytest.mark.rule("CF-18")
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"replica.lag.time.max.ms": "499"}, LAG),
+        ({"replica.fetch.wait.max.ms": "30001"}, SOCKET),
+        ({"replica.fetch.wait.max.ms": "30001", "replica.lag.time.max.ms": "100"}, SOCKET),
+        ({"queued.max.request.bytes": "5"}, QUEUED),
+        ({"queued.max.request.bytes": "5", "max.connections.per.ip": "0"}, QUEUED),
+        ({"queued.max.request.bytes": "0"}, None),
+        ({"queued.max.request.bytes": "-7"}, None),
+        ({"advertised.listeners": "PLAINTEXT://0.0.0.0:1"}, ADDRESS),
+        ({"advertised.listeners": "PLAINTEXT://[::]:1"}, None),
+        ({"advertised.listeners": "PLAINTEXT://0.0.0.0:1", "replica.lag.time.max.ms": "100"}, LAG),
+        ({"node.id": "0", "broker.id": "8"}, IDS),
+        ({"node.id": "0", "broker.id": "8", "log.roll.ms": "0"}, IDS),
+        ({"node.id": "8", "broker.id": "8"}, None),
+        ({"node.id": "8"}, None),
+        ({"broker.id": "8"}, None),
+        ({"log.cleaner.threads": "0"}, "log.cleaner.threads must be at least 1 (got 0)"),
+        ({"log.cleaner.threads": "0", "log.roll.ms": "0"}, "log.roll.ms must be greater than or equal to 1"),
+        ({"connections.max.idle.ms": "100"}, f"connection.failed.authentication.delay.ms=100 {IDLE}"),
+    ],
+)
+def test_contradictory_broker_settings_are_rejected_at_start(
+    settings: dict[str, str], message: str | None, release: str
+) -> None:
+    assert error_of(settings, release) == message
+
+
+@pytest.mark.rule("CF-18")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({MIGRATION: "true"}, NO_ZOOKEEPER),
+        ({MIGRATION: "true", "zookeeper.connect": "localhost:2181"}, None),
+        ({MIGRATION: "true", "node.id": "0", "broker.id": "8"}, IDS),
+        ({CONTROL: "x"}, f"Listener with X defined in {CONTROL} not found in listener.security.protocol.map."),
+        ({CONTROL: "plaintext"}, None),
+        ({CONTROL: "plaintext", "process.roles": "broker"}, f"{CONTROL} is not supported in KRaft mode."),
+    ],
+)
+def test_contradictory_zookeeper_settings_are_rejected_at_start_before_4_0(
+    settings: dict[str, str], message: str | None
+) -> None:
+    assert error_of(settings, "3.9") == message
+    assert error_of(settings, "4.2") == (IDS if message == IDS else None)
+
+
+def error_of(settings: dict[str, str], release: str) -> str | None:
+    try:
+        ClusterConfig(settings, release=release)
+    except ConfigError as error:
+        return str(error)
+    return None
