@@ -19,6 +19,7 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
@@ -62,7 +63,6 @@ def _heartbeat(exchange: Exchange, request: ConsumerGroupHeartbeatRequest) -> Co
         ConsumerHeartbeat,  # only clusters with the new protocol need it
     )
 
-    places = request.topic_partitions
     return ConsumerHeartbeat(
         request.group_id,
         request.member_id,
@@ -75,9 +75,17 @@ def _heartbeat(exchange: Exchange, request: ConsumerGroupHeartbeatRequest) -> Co
         request.subscribed_topic_names,
         request.subscribed_topic_regex,
         request.server_assignor,
-        None if places is None else {place.topic_id: frozenset(place.partitions) for place in places},
+        None if request.topic_partitions is None else _owned(request.topic_partitions),
         creates_member_id=exchange.api_version < FIRST_VERSION_WITH_MEMBER_ID_OF_CLIENT,
     )
+
+
+def _owned(entries: list[ConsumerGroupHeartbeatRequestTopicPartitions]) -> dict[bytes, frozenset[int]]:
+    """Return the partitions that a member reports as its own, by topic id. If a topic has several entries, all their partitions count."""
+    owned: dict[bytes, frozenset[int]] = {}
+    for entry in entries:
+        owned[entry.topic_id] = owned.get(entry.topic_id, frozenset()).union(entry.partitions)
+    return owned
 
 
 def _response(result: ConsumerHeartbeatResult) -> Reply:

@@ -10,6 +10,7 @@ from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGrou
 from kafkaproto.conformance.scene import created, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_consumer_groups import UNKNOWN_MEMBER, fenced, unknown
+from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequestTopicPartitions
 from kafkaproto.messages.create_partitions import CreatePartitionsTopic
 
 PROFILE = "consumer"
@@ -57,6 +58,19 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
     assert refusal(group.heartbeat("A", 1, moved)) == fenced(1, 3)
     assert group.beat("C", 3, [free]) == (3, target["C"])
     assert group.epochs == ("Stable", 3, 3)
+
+
+@pytest.mark.rule("GN-22", "GN-26")
+def test_every_entry_of_a_topic_that_a_heartbeat_repeats_counts_as_owned(subject: Subject) -> None:
+    """No other entry of the topic hides a partition that one entry reports. `topic_partitions` is a list, so it can name a topic several times."""
+    group = ConsumerGroup(subject)
+    kept, moved = split(group)
+    for entries in ([ALL, []], [[], ALL], [moved, kept], [kept, moved]):
+        places = [ConsumerGroupHeartbeatRequestTopicPartitions(group.topic.topic_id, indexes) for indexes in entries]
+        assert group.result(group.heartbeat("A", 1, topic_partitions=places)) == (1, None), entries
+        assert group.beat("B", 2, []) == (2, None), entries
+    assert group.beat("A", 1, kept) == (2, None)
+    assert group.beat("B", 2, []) == (2, moved)
 
 
 @pytest.mark.rule("GN-12", "SN-30")
