@@ -264,6 +264,7 @@ class Commits:
                 lambda error, at_ms: reply(dict.fromkeys(results, error) if error else results, at_ms),
             )
             return
+        entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the commit counts as pending
         group.writing.update(accepted.keys())
 
         def take_effect() -> None:
@@ -276,7 +277,7 @@ class Commits:
             release(group, accepted)
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
 
-        self._storage.store_offsets(group.group_id, accepted, now_ms, stored, take_effect=take_effect)
+        self._storage.store_offsets(group.group_id, accepted, now_ms, stored, entries=entries, take_effect=take_effect)
 
 
 def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str | None) -> int:

@@ -51,6 +51,15 @@ class CommittedOffset(NamedTuple):
         return NO_TOPIC_ID in (self.topic_id, topic_id) or self.topic_id == topic_id
 
 
+def expiry_ms(now_ms: int, retention_ms: int) -> int:
+    """Return when an offset expires that is committed now with a retention time: the sum, which wraps around as Java's `long` does.
+
+    retention_ms: any int64. With a very long one, the time of expiry is in the past, so that the next check for expired offsets deletes the offset.
+    """
+    total_ms = now_ms + retention_ms
+    return total_ms if total_ms < 1 << 63 else total_ms - (1 << 64)
+
+
 def is_too_long(metadata: str, max_bytes: int) -> bool:
     """Return whether the metadata of a committed offset is too long: more than `max_bytes` (`offset.metadata.max.bytes`).
 

@@ -119,6 +119,10 @@ class GroupStorage:
         """A function of (partition index, change) that is called for each change when it is in the log, if `is_new_coordinator` is true."""
         self._versions = versions
 
+    def offset_entries(self, group_id: str, offsets: Mapping[PartitionKey, CommittedOffset]) -> list[Entry]:
+        """Return the records of committed offsets. Raises EncodeError if one cannot be encoded, for example because its metadata is too long."""
+        return [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
+
     def store_offsets(
         self,
         group_id: str,
@@ -126,16 +130,17 @@ class GroupStorage:
         now_ms: int,
         stored: Stored,
         *,
+        entries: Sequence[Entry],
         take_effect: Callable[[], None],
         producer: tuple[int, int] | None = None,
     ) -> None:
         """Store committed offsets as one batch. `stored` is called with the error code for the OffsetCommit response.
 
-        take_effect: a function that adds the offsets to the newest state of the group. It is called once: when the offsets are in the log, as in
-        Kafka's group coordinator in Java (default from 4.0 on), or, with the one in Scala, when they are replicated. It is not called if the records
-        are rejected. producer: the (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
+        entries: the records of the offsets, as `offset_entries` returns them. take_effect: a function that adds the offsets to the newest state of
+        the group. It is called once: when the offsets are in the log, as in Kafka's group coordinator in Java (default from 4.0 on), or, with the one
+        in Scala, when they are replicated. It is not called if the records are rejected. producer: the (producer id, epoch) in whose transaction the
+        offsets are committed; None for no transaction.
         """
-        entries = [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
         errors = _GROUP_ERRORS if self.is_new_coordinator else _COMMIT_ERRORS
         index = self.partition_of(group_id)
 
@@ -221,7 +226,7 @@ class GroupStorage:
 
     def store_now(self, group: Group, now_ms: int) -> int:
         """Store a group with its offsets without waiting for replicas. Returns the log's error code, 0 if the leader has the records."""
-        entries = [offset_entry(group.group_id, *entry, self._versions) for entry in group.offsets.items()]
+        entries = self.offset_entries(group.group_id, group.offsets)
         if group.protocol_type is not None:
             entries.append(group_entry(group.group_id, snapshot(group, {}), self._versions))
         return self._append_at_once(group.group_id, entries, now_ms)

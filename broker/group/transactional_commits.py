@@ -104,6 +104,7 @@ class TransactionalCommits:
         added to the pending offsets: as soon as they are in the log with Kafka's group coordinator in Java (default from 4.0 on), and when they are
         replicated with the one in Scala. replicated: called with (error code, current time in ms); the code is 0 when the offsets are replicated.
         """
+        entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the commit counts as pending
         group.writing.update(accepted.keys())
         is_pending = False
 
@@ -123,7 +124,13 @@ class TransactionalCommits:
 
         producer = request.producer_id, request.producer_epoch
         self._storage.store_offsets(
-            request.group_id, accepted, now_ms, stored, take_effect=become_pending, producer=producer
+            request.group_id,
+            accepted,
+            now_ms,
+            stored,
+            entries=entries,
+            take_effect=become_pending,
+            producer=producer,
         )
 
     def end(self, index: int, producer_id: int, *, committed: bool, now_ms: int) -> None:

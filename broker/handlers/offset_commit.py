@@ -10,7 +10,7 @@ rejects v0 with error UNSUPPORTED_VERSION (35), as a KRaft broker does.
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, commit_order, errors_by_topic
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, commit_order, errors_by_topic, expiry_ms
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
@@ -81,7 +81,7 @@ def _committed(
         partition.committed_leader_epoch,
         partition.committed_metadata or "",
         now_ms if partition.commit_timestamp == NOT_GIVEN else partition.commit_timestamp,
-        None if request.retention_time_ms == NOT_GIVEN else now_ms + request.retention_time_ms,
+        None if request.retention_time_ms == NOT_GIVEN else expiry_ms(now_ms, request.retention_time_ms),
         topic_id,
     )
 

@@ -72,12 +72,14 @@ def test_committed_offsets_expire_for_empty_groups_and_for_unsubscribed_topics(s
         assert each.committed() == {}
 
 
-def _errors_unless_unavailable(group: Group, topic: str, version: int, time_ms: int) -> dict[tuple[str, int], int]:
+def _errors_unless_unavailable(
+    group: Group, topic: str, version: int, time_ms: int, **fields: int
+) -> dict[tuple[str, int], int]:
     """Commit offset 7 of partition 0 and return the errors by (topic, partition), or {} for COORDINATOR_NOT_AVAILABLE.
 
-    version: the version of the OffsetCommit request. time_ms: the commit time.
+    version: the version of the OffsetCommit request. time_ms: the commit time. fields: further fields of the request.
     """
-    errors = commit(group, {topic: {0: (7, "")}}, version, timestamp=time_ms)
+    errors = commit(group, {topic: {0: (7, "")}}, version, timestamp=time_ms, **fields)
     return {} if errors == {(topic, 0): NOT_AVAILABLE} else errors
 
 
@@ -96,6 +98,20 @@ def test_committed_offset_expires_after_the_retention_time_of_its_offset_commit(
             lambda: group.committed() == {(t1, 0): 5},
             f"{t1}-0 is the only partition with a committed offset of group {group.id}",
         )
+
+
+@pytest.mark.rule("GO-14", "GO-24")
+def test_offset_with_the_longest_retention_time_expires_at_the_next_check(subject: Subject) -> None:
+    """The time of expiry exceeds the largest int64 and wraps around to a time in the past, as Java's `long` does."""
+    topic = new_topic(subject).name
+    group = Group(subject)
+    assert wait_until(
+        subject,
+        lambda: _errors_unless_unavailable(group, topic, 4, -1, retention_time_ms=2**63 - 1),
+        f"the coordinator of group {group.id} is available",
+    ) == {(topic, 0): 0}
+    _wait_until_deleted(group)
+    assert group.committed() == {}
 
 
 @pytest.mark.rule("GC-14", "GO-24")

@@ -62,6 +62,18 @@ def test_offset_fetch_of_an_unknown_group_returns_no_offsets_and_no_error(subjec
     assert group.describe().group_state == "Dead"
 
 
+@pytest.mark.rule("GO-14")
+@pytest.mark.parametrize("retention_ms", [2**63 - 1, -(2**63), -2])
+def test_offset_commit_accepts_every_retention_time(subject: Subject, retention_ms: int) -> None:
+    """A sum of the current time and a retention time that exceeds the largest int64 wraps around, as Java's `long` does."""
+    topic = new_topic(subject).name
+    group = Group(subject)
+    for version in (2, 4):
+        assert commit(group, {topic: {0: (version, "")}}, version, retention_time_ms=retention_ms) == {(topic, 0): 0}
+        stable = group.fetch({topic: [0]}, require_stable=True)
+        assert flat(stable) == [(topic, 0, version, -1, "", 0)]
+
+
 @pytest.mark.rule("GO-15", "GO-16", "GO-21", "GO-22", "SN-22")
 def test_offset_commit_rejects_invalid_partitions_and_commits_all_other_offsets(subject: Subject) -> None:
     """Offsets of an unknown partition or with too long metadata are rejected; the other offsets of the request are committed (scenario SN-22)."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
-from kafkaproto.broker.group.results import LeavingMember
+from kafkaproto.broker.group.results import LeavingMember, TransactionalCommit
 from kafkaproto.broker.group.subscription import have_impossible_size, subscribed_topics
+from kafkaproto.errors import EncodeError
 from tests.support.broker.group_bench import DELAY_MS, Bench, subscription
 
 METADATA_TOO_LARGE, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING = 12, 22, 25, 27
@@ -86,6 +87,22 @@ def test_offset_commit_rejects_only_the_partitions_whose_metadata_exceeds_the_li
     codes = bench.commit("g", -1, "", None, offsets)
     assert codes == {T0: METADATA_TOO_LARGE, T1: 0, ("t", 2): 0, ("t", 3): METADATA_TOO_LARGE}
     assert fetched(bench) is None and fetched(bench, T1) == 2
+
+
+@pytest.mark.rule("GO-29")
+def test_commit_whose_record_cannot_be_encoded_does_not_count_as_pending() -> None:
+    """The record of an offset has room for 32,767 bytes of metadata. A larger `offset.metadata.max.bytes` allows longer metadata."""
+    bench = Bench(offset_metadata_max_bytes=100_000)
+    with pytest.raises(EncodeError, match="metadata"):
+        commit(bench, 5, metadata="x" * 40_000)
+    request = TransactionalCommit("g", 1, 0, -1, "", None)
+    with pytest.raises(EncodeError, match="metadata"):
+        bench.coordinator.commits.transactional.commit(
+            request, {T0: committed(bench, 5, "x" * 40_000)}, bench.now_ms, lambda *_: None
+        )
+    assert not bench.coordinator.commits.unstable("g")
+    assert commit(bench, 6) == 0 and fetched(bench) == 6
+    assert not bench.coordinator.commits.unstable("g")
 
 
 def test_offset_fetch_for_all_topics_returns_all_committed_offsets_of_the_group(bench: Bench) -> None:
