@@ -23,7 +23,7 @@ from kafkaproto.broker.requests.exchange import Exchange, Peer
 from kafkaproto.broker.requests.outcomes import Charge, Outcome
 from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.errors import DecodeError
+from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.header import REQUEST_HEADERS
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ logger = logging.getLogger("kafkaproto.requests")
 
 T = TypeVar("T")
 _KEY_AND_VERSION = Struct(">hh")
+_NOT_KEPT = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+"""The APIs whose requests are not kept while they wait."""
 
 Decoded = tuple[Exchange, Registration, Any]
 """A decoded request: (exchange, which is the request in progress; registration of its API; request message).
@@ -62,12 +64,15 @@ def begin(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> None:
         peer.refuse(str(refused))
         return
     outcome = dispatch(exchange, registration, request)
-    if not isinstance(outcome, Delayed):
+    if isinstance(outcome, Delayed):
+        if outcome.outcome is None:
+            _park(exchange, outcome, registration, request)
+            return
+        outcome = outcome.outcome
+    try:
         settle(exchange, outcome)
-    elif outcome.outcome is not None:
-        settle(exchange, outcome.outcome)
-    else:
-        _park(exchange, outcome)
+    except EncodeError as error:
+        settle(exchange, _error_response(exchange, registration, request, error))
 
 
 # ---- decode ------------------------------------------------------------------------------------------------------------------------
@@ -164,6 +169,20 @@ def _call(registration: Registration, exchange: Exchange, request: Any) -> Outco
         return registration.failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
+def _error_response(exchange: Exchange, registration: Registration, request: Any, error: EncodeError) -> Outcome:
+    """Return the error response of the API for a request whose response cannot be encoded; the connection stays open (W-7).
+
+    As in Kafka, the request is charged for both responses (`RequestHandlerHelper.handleError`).
+    """
+    logger.error(
+        "the response to a %s v%d request cannot be encoded, so the client gets UNKNOWN_SERVER_ERROR: %s",
+        exchange.codec.name,
+        exchange.codec.version,
+        error,
+    )
+    return registration.failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
 def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
     """Call `work` and return its result. The duration of the call is added to the request's handler time.
 
@@ -180,25 +199,36 @@ def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
     return result
 
 
-def _park(exchange: Exchange, delayed: Delayed) -> None:
-    """Let a request wait until `delayed` completes. Until then, no other request of its connection is handled."""
+def _park(exchange: Exchange, delayed: Delayed, registration: Registration, request: Any) -> None:
+    """Let a request wait until `delayed` completes. Until then, no other request of its connection is handled.
+
+    registration: the API with its handler. request: the decoded request. Both are kept for an error response, except for Produce and Fetch: their
+    requests may be large, and contain nothing that does not fit into the response.
+    """
     exchange.peer.parked = delayed
     if exchange.node.events.request_parked is not None:
         exchange.node.events.request_parked(exchange)
-    delayed.attach(partial(_resume, exchange))
+    fail = None if exchange.api_key in _NOT_KEPT else partial(_error_response, exchange, registration, request)
+    delayed.attach(partial(_resume, exchange, fail))
 
 
-def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
+def _resume(exchange: Exchange, fail: Callable[[EncodeError], Outcome] | None, build: Build, now_ms: int) -> None:
     """Complete a parked request: call `build`, which returns its outcome, and send the response.
 
-    If `build` or the sending raises an exception, the connection of the request is closed; the broker continues to serve all others (W-8).
+    If `build` or the sending raises an exception, the connection of the request is closed; the broker continues to serve all others (W-8). fail:
+    returns the error response if the response cannot be encoded; None to close the connection in this case, too.
     """
     exchange.now_ms = now_ms
     node = exchange.node
     if node.events.request_completed is not None:
         node.events.request_completed(exchange)
     try:
-        settle(exchange, _timed(exchange, build) if node.quotas.request.enabled else build())
+        try:
+            settle(exchange, _timed(exchange, build) if node.quotas.request.enabled else build())
+        except EncodeError as error:
+            if fail is None:
+                raise
+            settle(exchange, fail(error))
     except Exception:
         logger.exception(
             "the response to a %s v%d request cannot be sent, so its connection is closed; please report this traceback",

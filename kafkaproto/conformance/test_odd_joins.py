@@ -10,13 +10,15 @@ import pytest
 from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, subscription
 from kafkaproto.conformance.scene import new_topic
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.describe_groups import DescribeGroupsRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 
 pytestmark = pytest.mark.needs(offsets_topic=True)
 
-NOT_COORDINATOR, INCONSISTENT, SUBSCRIBED, NOT_AVAILABLE, INVALID_REQUEST = 16, 23, 86, 15, 42
+NOT_COORDINATOR, INCONSISTENT, SUBSCRIBED, NOT_AVAILABLE, INVALID_REQUEST, UNKNOWN = 16, 23, 86, 15, 42, -1
+LONGEST_ID = "c" * 32_760
 PREPARING = "PreparingRebalance"
 BROKERS, PARKED_MS = 3, 1000
 MALFORMED = (
@@ -114,6 +116,27 @@ def test_offset_delete_fails_for_every_topic_if_a_members_subscription_is_trunca
 @pytest.mark.rule("GC-65")
 def test_join_group_with_protocol_type_connect_accepts_undecodable_member_metadata(subject: Subject) -> None:
     assert join(Group(subject), ("p", struct.pack(">hi", 0, 1000)), kind="connect").error_code == 0
+
+
+@pytest.mark.rule("W-7", "GC-26")
+@pytest.mark.parametrize(
+    ("version", "client_id", "instance_id"), [(3, LONGEST_ID, None), (9, LONGEST_ID, None), (9, "pc", LONGEST_ID)]
+)
+def test_join_group_whose_member_id_becomes_too_long_gets_unknown_server_error(
+    subject: Subject, version: int, client_id: str, instance_id: str | None
+) -> None:
+    """A member id is the client id or the instance id and a UUID. It is then too long for the response, which holds strings of up to 32,767 bytes.
+
+    The connection stays open. DescribeGroups of a group with such a member gets the same error.
+    """
+    group = Group(subject)
+    connection = subject.connect(group.coordinator(), client_id)
+    protocols = [JoinGroupRequestProtocol("range", subscription("t"))]
+    request = JoinGroupRequest(group.id, 10_000, 10_000, "", instance_id, "consumer", protocols)
+    response = subject.ask(connection, request, version)
+    assert (response.error_code, response.leader, response.member_id, response.members) == (UNKNOWN, "", "", [])
+    [described] = subject.ask(connection, DescribeGroupsRequest([group.id]), 5).groups
+    assert described.error_code == (0 if version == 9 and instance_id is None else UNKNOWN)
 
 
 @pytest.mark.rule("GC-26")

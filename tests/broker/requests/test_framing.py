@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import struct
 from dataclasses import replace
@@ -14,9 +15,13 @@ from hypothesis import strategies as st
 from kafkaproto.api import APIS, ApiKey
 from kafkaproto.broker.network.connection import FRAMES_PER_TURN
 from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import REGISTRY
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from kafkaproto.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from tests.support.wire import batch, errors, fetch, metadata, produce, produced
 
 LIMIT = 104857600
@@ -234,6 +239,46 @@ def test_exception_in_a_handler_returns_an_error_and_keeps_the_connection_open(
     assert client.ask(metadata(), 1).brokers
     client.send(produce("t", batch(b"v"), acks=0), 9)
     assert client.closed_ms is not None
+
+
+@pytest.mark.rule("W-7")
+@pytest.mark.parametrize("waits", [False, True])
+def test_response_that_cannot_be_encoded_becomes_an_error_response(
+    cluster: VirtualCluster, caplog: pytest.LogCaptureFixture, waits: bool
+) -> None:
+    """waits: whether the request completes only after its handler has returned."""
+    delayed = Delayed()
+    too_long = Reply(DescribeGroupsResponse(groups=[DescribedGroup(group_id="g" * 40_000)]))
+    node = cluster.state.nodes[0]
+    broken = replace(REGISTRY[ApiKey.DESCRIBE_GROUPS], handler=lambda *_: delayed if waits else too_long)
+    node.apis = {**node.apis, ApiKey.DESCRIBE_GROUPS: broken}
+    client = cluster.connect()
+    client.send(DescribeGroupsRequest(["g", "h"]), 5)
+    if waits:
+        assert client.answers == []
+        delayed.complete(lambda: too_long, cluster.now_ms)
+    assert [(group.group_id, group.error_code) for group in client.latest.groups] == [("g", -1), ("h", -1)]
+    assert client.ask(metadata(), 1).brokers
+    [logged] = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert logged.levelno == logging.ERROR and "group_id" in logged.getMessage()
+
+
+@pytest.mark.rule("W-8")
+@pytest.mark.parametrize("waits", [False, True])
+def test_connection_closes_if_the_error_response_cannot_be_encoded_either(cluster: VirtualCluster, waits: bool) -> None:
+    """waits: whether the request completes only after its handler has returned."""
+    delayed = Delayed()
+    too_long = Reply(ListGroupsResponse(groups=[ListedGroup("g" * 40_000)]))
+    node = cluster.state.nodes[0]
+    broken = replace(
+        REGISTRY[ApiKey.LIST_GROUPS], handler=lambda *_: delayed if waits else too_long, failed=lambda *_: too_long
+    )
+    node.apis = {**node.apis, ApiKey.LIST_GROUPS: broken}
+    client, other = cluster.connect(), cluster.connect()
+    client.send(ListGroupsRequest(), 4)
+    delayed.complete(lambda: too_long, cluster.now_ms)
+    assert client.closed_ms is not None and client.answers == []
+    assert other.ask(metadata(), 1).brokers
 
 
 @pytest.mark.rule("W-8")
