@@ -57,6 +57,42 @@ def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = 
     return sorted(added, key=lambda item: _bucket(bits(item), table))
 
 
+def concurrent_order(items: Iterable[Item], bits: Callable[[Item], int], most: int = 0) -> list[Item]:
+    """Return distinct items in the order of a Java `ConcurrentHashMap` to which they were added one by one.
+
+    Like `java_order`, this function does not turn large buckets into trees. bits: a function that returns the 32 bits of an item's `hashCode()` in
+    Java. most: the largest number of items that the map has ever had; 0 if it never had more than the `items`. It determines the size of the table,
+    which never shrinks.
+    """
+    added = list(dict.fromkeys(items))
+    spread = {item: (hashed := bits(item)) ^ hashed >> 16 for item in added}
+    table = SMALLEST_TABLE
+    buckets: dict[int, list[Item]] = {}
+    for size in range(1, max(len(added), most) + 1):
+        if size <= len(added):
+            item = added[size - 1]
+            buckets.setdefault(spread[item] & (table - 1), []).append(item)
+        if size * 4 >= table * 3:
+            buckets = {index: half for bucket in buckets.values() for index, half in _halves(bucket, spread, table)}
+            table *= 2
+    return [item for index in sorted(buckets) for item in buckets[index]]
+
+
+def _halves(bucket: list[Item], spread: dict[Item, int], table: int) -> list[tuple[int, list[Item]]]:
+    """Return (index of the new bucket, items) for the two halves of a bucket of a `ConcurrentHashMap` whose table of `table` buckets doubles.
+
+    The last items of the bucket that stay together keep their order. Each item before them is put before the others of its half. spread: maps the
+    items to their hashes.
+    """
+    kept = len(bucket) - 1
+    while kept and (spread[bucket[kept - 1]] ^ spread[bucket[-1]]) & table == 0:
+        kept -= 1
+    halves: dict[int, list[Item]] = {spread[bucket[-1]] & (2 * table - 1): bucket[kept:]}
+    for item in bucket[:kept]:
+        halves.setdefault(spread[item] & (2 * table - 1), []).insert(0, item)
+    return list(halves.items())
+
+
 def grouped_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
     """Return distinct items in the order of the keys of a Java `HashMap` that was filled by calling `computeIfAbsent` for each item in turn.
 

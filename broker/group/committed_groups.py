@@ -8,7 +8,7 @@ replicated, and then applied to the second state. A request that only reads uses
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kafkaproto.broker.group.group import Group
@@ -50,6 +50,11 @@ class CommittedGroups:
         self._storage = storage
         self._partitions: dict[int, _Followed] = {}
         storage.written = self._add
+
+    @property
+    def partitions(self) -> Iterable[int]:
+        """Return the loaded partitions of `__consumer_offsets`, in the order in which they were loaded; empty for the coordinator in Scala."""
+        return self._partitions
 
     def load(self, index: int) -> Iterator[Change]:
         """Yield all changes in partition `index` of `__consumer_offsets`, whose groups this broker starts to coordinate.

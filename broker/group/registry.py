@@ -13,6 +13,7 @@ from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import cancel_timers
 from kafkaproto.broker.group.forgotten import ForgottenGroups
 from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.group_table import GroupTable
 from kafkaproto.broker.group.migration import AnyGroup, check_upgrade, entries_of, to_classic_group, to_consumer_group
 from kafkaproto.broker.group.offset_expiry import OffsetExpiry
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
@@ -35,8 +36,7 @@ class Registry:
     """All groups that one broker coordinates, by id. While there are groups, a timer deletes expired offsets."""
 
     def __init__(self, timers: Timers, rebalance: Rebalance, storage: GroupStorage) -> None:
-        self._groups: dict[str, Group] = {}
-        self._consumers: dict[str, ConsumerGroup] = {}
+        self._groups = GroupTable(storage)
         self.resume_consumer: Callable[[ConsumerGroup, int], None] = lambda group, now_ms: None
         """A function of (group, current time in ms) that starts the timers of a loaded consumer group. The coordinator of consumer groups sets it."""
         self.changes = rebalance.changes
@@ -46,24 +46,26 @@ class Registry:
         self._expiry = OffsetExpiry(self, rebalance, timers)
         self.pending_groups = PendingGroups()
         self.forgotten = ForgottenGroups(storage)
-        self.visible = VisibleGroups(self, storage)
+        self.visible = VisibleGroups(self, storage, self._groups.in_table_order)
         """The groups as requests that only read, such as DescribeGroups, see them."""
 
     def __iter__(self) -> Iterator[AnyGroup]:
         """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
-        return iter([*self._groups.values(), *self._consumers.values()])
+        return iter([*self._groups.values()])
 
     def get(self, group_id: str) -> Group | None:
         """Return a classic group, None if this broker does not have it."""
-        return self._groups.get(group_id)
+        group = self._groups.get_any(group_id)
+        return group if isinstance(group, Group) else None
 
     def get_consumer(self, group_id: str) -> ConsumerGroup | None:
         """Return a consumer group of the new protocol (KIP-848), None if this broker does not have it."""
-        return self._consumers.get(group_id)
+        group = self._groups.get_any(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
 
     def get_any(self, group_id: str) -> AnyGroup | None:
         """Return the group with this id, classic or of the new protocol (KIP-848); None if this broker does not have it."""
-        return self._groups.get(group_id) or self._consumers.get(group_id)
+        return self._groups.get_any(group_id)
 
     def await_writes(self, group_id: str, now_ms: int, done: Stored) -> None:
         """Call `done` when all earlier changes of a group are replicated, but at once if Kafka's group coordinator in Scala is emulated (GC-66)."""
@@ -89,12 +91,12 @@ class Registry:
 
         If there is an empty group of the new protocol (KIP-848) with this id, the new group replaces it and keeps its offsets (GN-63).
         """
-        replaced_group = self._consumers.get(group_id)
+        replaced_group = self.get_consumer(group_id)
         group = self._new_group(group_id, replaced_group or self.forgotten.get(group_id), now_ms)
         error = self._storage.store_created(group, replaced_group, now_ms)
         if error:
             return error, None
-        self._consumers.pop(group_id, None)
+        self._groups.pop(group_id, None)
         self.forgotten.take(group_id)
         self._groups[group_id] = group
         self._expiry.watch(now_ms)
@@ -109,7 +111,7 @@ class Registry:
         forgotten = self.forgotten.get(group_id)
         group = ConsumerGroup(group_id) if forgotten is None else forgotten.successor()
         group.created_at = self._storage.creation_offset(group_id)
-        self._consumers[group_id] = group
+        self._groups[group_id] = group
         self._expiry.watch(now_ms)
         return group
 
@@ -141,7 +143,7 @@ class Registry:
             group.metadata_hash = topics.hash_of(topics.subscribed(group.subscribed_topics()))
             entries += self._storage.tombstones(classic) + entries_of(group)
         del self._groups[classic.group_id]
-        self._consumers[classic.group_id] = group
+        self._groups[classic.group_id] = group
         return group
 
     def put_back(self, classic: Group) -> None:
@@ -149,7 +151,9 @@ class Registry:
 
         Members that got REBALANCE_IN_PROGRESS join again, as in Kafka.
         """
-        for member in self._consumers.pop(classic.group_id).members.values():
+        group = self._groups.pop(classic.group_id)
+        assert isinstance(group, ConsumerGroup)
+        for member in group.members.values():
             cancel_timers(member)
         self._groups[classic.group_id] = classic
 
@@ -171,10 +175,8 @@ class Registry:
         entries += consumer_records.group_tombstones(group)
         classic = to_classic_group(group, leaving, topics, now_ms)
         entries.append(self._storage.entry_of(classic))
-        for member in group.members.values():
-            cancel_timers(member)
-        cancel(group.regex_timer)
-        del self._consumers[group.group_id]
+        _cancel_timers_of(group)
+        del self._groups[group.group_id]
         self._groups[group.group_id] = classic
         for converted in classic.members.values():
             self._rebalance.sessions.restart_timeout(classic, converted, now_ms)
@@ -188,7 +190,7 @@ class Registry:
         """
         cancel(group.regex_timer)
         self.forgotten.add(group)
-        del self._consumers[group.group_id]
+        del self._groups[group.group_id]
         self.changes.note(group.group_id, CauseKind.FORGOTTEN)
         self.changes.ended(group, now_ms)
 
@@ -206,7 +208,6 @@ class Registry:
         if group is not None:
             _unload_group(group, self._rebalance, now_ms)
             self._groups.pop(group_id, None)
-            self._consumers.pop(group_id, None)
         if not is_new:
             self._add_loaded_groups(self._storage.load_group(group_id), now_ms)
         if group is not None and self.get_any(group_id) is None:
@@ -265,7 +266,7 @@ class Registry:
         for group_id, consumer in loaded.consumers.items():
             consumer.offsets = loaded.offsets.get(group_id) or PartitionTable()
             consumer.created_at = ALWAYS
-            self._consumers[group_id] = consumer
+            self._groups[group_id] = consumer
             self._expiry.watch(now_ms)
             self.changes.loaded(consumer, now_ms)
             self.resume_consumer(consumer, now_ms)
@@ -288,6 +289,7 @@ class Registry:
         """Drop the groups of partition `index` of `__consumer_offsets` from memory."""
         self.visible.committed.drop(index)
         self.unload(lambda group_id: self._storage.partition_of(group_id) == index, now_ms)
+        self._groups.drop_table(index)
 
     def unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
         """Drop groups from memory; their waiting requests get NOT_COORDINATOR (GO-12).
@@ -326,9 +328,8 @@ class Registry:
         _unload_group(group, self._rebalance, now_ms)
         self.pending_groups.remove(group.group_id, group.pending_offsets)
         self._groups.pop(group.group_id, None)
-        self._consumers.pop(group.group_id, None)
         self.changes.ended(group, now_ms)
-        if not self._groups and not self._consumers:
+        if not self._groups:
             self._expiry.stop()
 
 
@@ -343,15 +344,20 @@ def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
             del group.writing[key]
 
 
+def _cancel_timers_of(group: ConsumerGroup) -> None:
+    """Cancel the timers of a consumer group and of its members."""
+    for member in group.members.values():
+        cancel_timers(member)
+    cancel(group.regex_timer)
+
+
 def _unload_group(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
     """Cancel the timers of a group that this broker drops from memory, and respond to its waiting requests with NOT_COORDINATOR.
 
     rebalance: responds to the waiting JoinGroup and SyncGroup requests of a classic group.
     """
     if isinstance(group, ConsumerGroup):
-        for member in group.members.values():
-            cancel_timers(member)
-        cancel(group.regex_timer)
+        _cancel_timers_of(group)
     else:
         rebalance.end(group, now_ms)
 

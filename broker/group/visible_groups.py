@@ -6,7 +6,7 @@ whose records are not replicated, and still see a deleted group until its tombst
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from kafkaproto.broker.group.committed_groups import CommittedGroups
@@ -34,12 +34,19 @@ class NewestGroups(Protocol):
 class VisibleGroups:
     """The groups of one broker as requests that only read, such as ListGroups, see them.
 
-    newest: the groups in their newest states. storage: reads `__consumer_offsets`.
+    newest: the groups in their newest states. storage: reads `__consumer_offsets`. in_table_order: a function of (group ids, loaded partitions) that
+    returns the ids in the order of Kafka's tables (`GroupTable.in_table_order`).
     """
 
-    def __init__(self, newest: NewestGroups, storage: GroupStorage) -> None:
+    def __init__(
+        self,
+        newest: NewestGroups,
+        storage: GroupStorage,
+        in_table_order: Callable[[Iterable[str], Iterable[int]], list[str]],
+    ) -> None:
         self._newest = newest
         self._storage = storage
+        self._in_table_order = in_table_order
         self.committed = CommittedGroups(storage)
         """The groups in their state at the high watermark. They are used for partitions that have records above the high watermark."""
 
@@ -67,11 +74,12 @@ class VisibleGroups:
         return self._storage.high_watermark(group.group_id) > group.created_at
 
     def all(self) -> list[AnyGroup]:
-        """Return all groups that are visible to requests that only read, such as ListGroups."""
+        """Return all groups that are visible to requests that only read, such as ListGroups, in the order of ListGroups (GC-57)."""
         newest = (group.group_id for group in self._newest)
         forgotten = (group.group_id for group in self._newest.forgotten.visible())
         names = dict.fromkeys((*newest, *self.committed.names(), *forgotten))
-        return [group for name in names if (group := self.get(name)) is not None]
+        in_order = self._in_table_order(names, self.committed.partitions)
+        return [group for name in in_order if (group := self.get(name)) is not None]
 
     def offsets(self, group_id: str) -> PartitionTable[CommittedOffset]:
         """Return the committed offsets of a group; empty if no such group is visible to requests that only read, such as OffsetFetch."""

@@ -17,10 +17,19 @@ from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_java_coordinator import commit_in_transaction, java
 from kafkaproto.conformance.test_offset_order import fetch_request, listed
 from kafkaproto.conformance.test_transactions import begun
-from kafkaproto.hash_order import ALL_BITS, copy_order, grouped_order, hash_order, partition_hash_bits, timeline_order
+from kafkaproto.hash_order import (
+    ALL_BITS,
+    concurrent_order,
+    copy_order,
+    grouped_order,
+    hash_order,
+    partition_hash_bits,
+    timeline_order,
+)
 from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.partitioner import java_hash, java_hash_bits
 
 PROFILE = "consumer"
@@ -70,6 +79,29 @@ def test_java_coordinator_orders_delete_groups_results_by_consumer_offsets_parti
         partitions = [hash_order(ids) if results[ids[0]] == NOT_COORDINATOR else copy_order(ids) for ids in partitions]
     assert list(results) == flat(partitions)
     assert results[group.id] == 0
+
+
+@pytest.mark.rule("GC-57")
+def test_java_coordinator_lists_groups_by_consumer_offsets_partition(java: Subject) -> None:
+    """The partitions have the order of a Java `ConcurrentHashMap`, and the groups of a partition that of a `TimelineHashMap`.
+
+    The test does not know the size of this table, because it contains groups of other tests, too.
+    """
+    topic, first = new_topic(java).name, Group(java)
+    count, broker_id = len(first.offsets.metadata().partitions), first.coordinator()
+    groups = [first, *(Group(java) for _ in range(11))]
+    group_ids = [group.id for group in groups if group.coordinator() == broker_id]
+    for group in groups:
+        assert set(commit(group, {topic: {0: (5, None)}}).values()) == {0}
+    found_ids = [listed.group_id for listed in first.ask(ListGroupsRequest(), 4).groups if listed.group_id in group_ids]
+    partitions = concurrent_order(
+        ((OFFSETS_TOPIC, java_hash(group_id) % count) for group_id in group_ids), partition_hash_bits
+    )
+    assert sorted(found_ids) == sorted(group_ids)
+    for _, index in partitions:
+        own_ids = [group_id for group_id in group_ids if java_hash(group_id) % count == index]
+        found_own_ids, found_ids = found_ids[: len(own_ids)], found_ids[len(own_ids) :]
+        assert found_own_ids in [timeline_order(own_ids, java_hash_bits, 3 * 2**power) for power in range(16)]
 
 
 @pytest.mark.rule("GO-36")

@@ -1,4 +1,4 @@
-"""Tests of the order of results in responses of the group coordinator in Scala: DeleteGroups, and commits and deletions of offsets.
+"""Tests of the order of results in responses of the group coordinator in Scala: ListGroups, DeleteGroups, commits and deletions of offsets.
 
 Before 4.0 this coordinator is the default. It keeps the results in hash tables of Scala, and the responses have the order of these tables.
 """
@@ -14,6 +14,7 @@ from kafkaproto.conformance.test_java_coordinator import commit_in_transaction
 from kafkaproto.conformance.test_offset_order import by_topic, flat
 from kafkaproto.conformance.test_transactions import begun
 from kafkaproto.hash_order import (
+    bucket,
     partition_hash_bits,
     scala_copy_order,
     scala_map_order,
@@ -21,6 +22,7 @@ from kafkaproto.hash_order import (
     topic_id_partition_hash_bits,
 )
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.partitioner import java_hash_bits
 
 pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.releases(before="4.0")]
@@ -40,6 +42,22 @@ def test_delete_groups_lists_results_in_scala_hash_order_before_4_0(subject: Sub
     results = {result.group_id: result.error_code for result in response.results}
     assert list(results) == scala_table_order(group_ids, java_hash_bits)
     assert results[group.id] == 0
+
+
+@pytest.mark.rule("GC-57")
+def test_list_groups_has_the_order_of_a_java_hash_map_before_4_0(subject: Subject) -> None:
+    """The test does not know the number of buckets, because the broker has groups of other tests, too."""
+    topic = new_topic(subject).name
+    groups = [Group(subject) for _ in range(12)]
+    coordinator = groups[0].coordinator()
+    group_ids = {group.id for group in groups if group.coordinator() == coordinator}
+    for group in groups:
+        assert set(commit(group, {topic: {0: (5, None)}}).values()) == {0}
+    listed = groups[0].ask(ListGroupsRequest(), 4).groups
+    found_ids = [each.group_id for each in listed if each.group_id in group_ids]
+    buckets = [[bucket(group_id, 2**power) for group_id in found_ids] for power in range(4, 20)]
+    assert set(found_ids) == group_ids
+    assert any(indexes == sorted(indexes) for indexes in buckets)
 
 
 @pytest.mark.rule("GO-36", "GO-15")

@@ -7,6 +7,7 @@ import base64
 import pytest
 
 from kafkaproto.hash_order import (
+    concurrent_order,
     grouped_order,
     partition_hash_bits,
     properties_order,
@@ -112,6 +113,39 @@ GROUPED_ORDERS = [
 def test_partitions_are_sorted_as_in_a_java_hash_map_filled_by_compute_if_absent(order: str) -> None:
     called, printed = ([("__consumer_offsets", int(index)) for index in text.split()] for text in order.split(": "))
     assert grouped_order(called, partition_hash_bits) == printed
+
+
+CONCURRENT_ORDERS = [
+    (
+        5,
+        0,
+        "856 703 550 397 0",
+    ),
+    (
+        12,
+        0,
+        "856 703 947 550 397 91 244 794 641 488 335 0",
+    ),
+    (
+        40,
+        0,
+        "732 699 579 976 856 517 914 273 670 550 397 91 794 211 455 335 852 182 58 0 149 87 546 426 823 1005 "
+        "703 947 240 120 364 244 761 641 488 885 302 393 29 608",
+    ),
+    (
+        12,
+        24,
+        "856 550 397 91 794 335 0 703 947 244 641 488",
+    ),
+]
+"""(Number of strings in a `ConcurrentHashMap`, number that it once had or 0, their order). String number i was "group-" and i * 7919 % 1009."""
+
+
+@pytest.mark.rule("GC-57")
+@pytest.mark.parametrize(("count", "most", "printed"), CONCURRENT_ORDERS)
+def test_strings_are_sorted_in_the_order_of_a_java_concurrent_hash_map(count: int, most: int, printed: str) -> None:
+    added = [f"group-{number * 7919 % 1009}" for number in range(count)]
+    assert concurrent_order(added, java_hash_bits, most) == [f"group-{number}" for number in printed.split()]
 
 
 SCALA_TABLE_ORDERS = [
