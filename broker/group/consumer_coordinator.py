@@ -39,6 +39,7 @@ from kafkaproto.broker.group.topic_patterns import compile_topic_pattern
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import copy_order
 
 
 class ConsumerCoordinator:
@@ -113,8 +114,9 @@ class ConsumerCoordinator:
     def describe(self, group_id: str, *, committed: bool = True) -> ConsumerGroupDescription:
         """Return the description of a group for ConsumerGroupDescribe.
 
-        committed: True describes the state up to the high watermark, as Kafka does; False the newest state. Raises KafkaError GROUP_ID_NOT_FOUND (69)
-        if there is no consumer group with this id (GN-66).
+        committed: True describes the state up to the high watermark, with the members in Kafka's order, as Kafka does; False describes the newest
+        state, with the members in the order in which they joined. Raises KafkaError GROUP_ID_NOT_FOUND (69) if there is no consumer group with this
+        id (GN-66).
         """
         group = self._groups.visible.get(group_id) if committed else self._groups.get_any(group_id)
         if not isinstance(group, ConsumerGroup):
@@ -131,13 +133,13 @@ class ConsumerCoordinator:
                 member.current.epoch,
                 member.client_id,
                 member.client_host,
-                sorted(member.topic_names),
+                copy_order(sorted(member.topic_names)),
                 member.topic_regex,
                 member.current.assigned,
                 group.target_of(member.member_id),
                 is_classic=member.classic is not None,
             )
-            for member in group.members.values()
+            for member in (group.in_table_order() if committed else group.members.values())
         ]
         assignor = self._transitions.targets.assignor_of(group)
         return ConsumerGroupDescription(

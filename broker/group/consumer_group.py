@@ -21,6 +21,8 @@ from kafkaproto.broker.group.results import ALWAYS, Protocols
 from kafkaproto.broker.group.subscribed_topics import SubscribedTopic
 from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import timeline_order
+from kafkaproto.partitioner import java_hash_bits
 
 
 class ConsumerGroupState(Enum):
@@ -233,6 +235,11 @@ class ConsumerGroup:
         for target in self.targets.values():
             counts.update({topic_id: len(indexes) for topic_id, indexes in target.items()})
         return dict(counts)
+
+    def in_table_order(self) -> list[ConsumerMember]:
+        """Return the members in the order of Kafka's `TimelineHashMap` of them (GN-64)."""
+        most = max(self.most_members, len(self.members)) + 1  # after a member is added, its second record replaces it
+        return [self.members[member_id] for member_id in timeline_order(self.members, java_hash_bits, most)]
 
     # ---- changes -------------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.assignment import in_topic_order
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.group_partitions import ids_by_partition, in_partition_order
 from kafkaproto.broker.requests.outcomes import Reply
@@ -133,7 +134,7 @@ def _assignment(assignment: Assigned, names: dict[bytes, str]) -> Assignment:
     return Assignment(
         [
             TopicPartitions(topic_id, names[topic_id], sorted(indexes))
-            for topic_id, indexes in sorted(assignment.items())
+            for topic_id, indexes in in_topic_order(assignment)
             if topic_id in names
         ]
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.assignment import in_topic_order
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -94,7 +95,7 @@ def _response(result: ConsumerHeartbeatResult) -> Reply:
         assignment = Assignment(
             [
                 ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(indexes))
-                for topic_id, indexes in sorted(result.assignment.items())
+                for topic_id, indexes in in_topic_order(result.assignment)
             ]
         )
     return Reply(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.consumer_groups import ConsumerGroup
+from kafkaproto.conformance.consumer_groups import TIMEOUT_MS, ConsumerGroup
 from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group, commit
 from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
@@ -25,6 +25,7 @@ from kafkaproto.hash_order import (
     hash_order,
     partition_hash_bits,
     timeline_order,
+    uuid_hash_bits,
 )
 from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
@@ -50,6 +51,12 @@ def by_partition(group: Group, group_ids: Sequence[str]) -> list[list[str]]:
         [group_id for group_id, own in zip(group_ids, partitions, strict=True) if own == partition]
         for partition in grouped_order(partitions, partition_hash_bits)
     ]
+
+
+def uuid_bucket(topic_id: bytes) -> int:
+    """Return the index of a topic id's bucket in a Java hash table with 16 buckets."""
+    bits = uuid_hash_bits(topic_id)
+    return (bits ^ bits >> 16) & 15
 
 
 def flat(ids_of_partitions: Sequence[Sequence[str]]) -> list[str]:
@@ -102,6 +109,37 @@ def test_java_coordinator_lists_groups_by_consumer_offsets_partition(java: Subje
         own_ids = [group_id for group_id in group_ids if java_hash(group_id) % count == index]
         found_own_ids, found_ids = found_ids[: len(own_ids)], found_ids[len(own_ids) :]
         assert found_own_ids in [timeline_order(own_ids, java_hash_bits, 3 * 2**power) for power in range(16)]
+
+
+@pytest.mark.rule("GN-64")
+@pytest.mark.parametrize("count", [5, 11, 12, 13, 24])
+def test_described_members_and_topic_names_have_the_order_of_hash_tables(java: Subject, count: int) -> None:
+    """The members have the order of a `TimelineHashMap`, and the topic names of a member that of a Java `HashSet`."""
+    group = ConsumerGroup(java)
+    member_ids = [java.new_name("m") for _ in range(count)]
+    topics = [java.new_name("unknown") for _ in range(count)]
+    for member_id in member_ids:
+        assert group.heartbeat(member_id, 0, [], topics, TIMEOUT_MS).error_code == 0
+    members = group.described().members
+    assert [member.member_id for member in members] == timeline_order(member_ids, java_hash_bits, count + 1)
+    assert members[0].subscribed_topic_names == copy_order(sorted(topics))
+
+
+@pytest.mark.rule("GN-27")
+def test_assigned_topics_have_the_order_of_a_java_hash_map_of_topic_ids(java: Subject) -> None:
+    """A topic can be before or after another topic in the same bucket."""
+    group = ConsumerGroup(java)
+    topics = [group.topic, *(group.add_topic(1) for _ in range(6))]
+    response = group.join("m", *(topic.name for topic in topics))
+    found_ids = [assigned.topic_id for assigned in response.assignment.topic_partitions]
+    [member] = group.described().members
+    assert sorted(found_ids) == sorted(topic.topic_id for topic in topics)
+    for topic_ids in (
+        found_ids,
+        [assigned.topic_id for assigned in member.assignment.topic_partitions],
+        [assigned.topic_id for assigned in member.target_assignment.topic_partitions],
+    ):
+        assert [uuid_bucket(i) for i in topic_ids] == sorted(uuid_bucket(i) for i in topic_ids)
 
 
 @pytest.mark.rule("GO-36")
