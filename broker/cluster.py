@@ -67,12 +67,13 @@ if TYPE_CHECKING:
 class Cluster:
     """A Kafka cluster without sockets.
 
-    brokers: the number of brokers; their ids are 0 to brokers-1. config: maps "<setting>" (for all brokers) or "<broker id>.<setting>" to a value, as
-    on the command line. semantics: "kip" to follow the KIPs where Kafka's code differs from them, "kafka" to follow the code. profile: "test" for
-    small internal topics and short group delays, "kafka" for Kafka's defaults. memory_bytes: how many bytes of records may be in memory; further
-    records go to temporary files. clock: the source of time; None for the system clock. data_dir: the folder that stores the cluster and from which
-    it is restored; None stores nothing. journal_topic: the topic in which to publish events such as throttles and leader changes; None publishes
-    none. detailed_journal: whether `journal`, the list of requests and events, also keeps topics, partitions, errors and offsets of requests.
+    brokers: the number of brokers; their ids are consecutive, from 0 or `node.id` on. config: maps "<setting>" (for all brokers) or "<broker
+    id>.<setting>" to a value, as on the command line. semantics: "kip" to follow the KIPs where Kafka's code differs from them, "kafka" to follow the
+    code. profile: "test" for small internal topics and short group delays, "kafka" for Kafka's defaults. memory_bytes: how many bytes of records may
+    be in memory; further records go to temporary files. clock: the source of time; None for the system clock. data_dir: the folder that stores the
+    cluster and from which it is restored; None stores nothing. journal_topic: the topic in which to publish events such as throttles and leader
+    changes; None publishes none. detailed_journal: whether `journal`, the list of requests and events, also keeps topics, partitions, errors and
+    offsets of requests.
 
     Raises ConfigError or ValueError for an invalid argument, with the allowed values in the message.
     """

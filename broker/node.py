@@ -238,6 +238,7 @@ class Node:
         self._rng = rng
         self.sessions = self._new_sessions()
         self.group_removals_at_start = config.cluster.group_removals
+        """The value of `ClusterConfig.group_removals` when this broker started (AD-18)."""
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
         self.socket_request_max_bytes: int = config["socket.request.max.bytes"]
         self.connections_max_idle_ms: int = config["connections.max.idle.ms"]

@@ -77,14 +77,17 @@ class ConfiguredBrokers(Protocol):
 class BrokerResource:
     """The dynamic settings of one broker, or of all brokers (ALL_BROKERS), whose changes are validated in Kafka's order.
 
-    checked_id: the id of the broker that received the request. A change for all brokers is checked against the current values of this broker.
+    checked_id: the id of the broker that received the request, None for the lowest id. A change for all brokers is checked against the current values
+    of this broker.
     """
 
     bad_value = ErrorCode.INVALID_REQUEST
 
-    def __init__(self, cluster: ConfiguredBrokers, broker_id: int, checked_id: int = 0) -> None:
+    def __init__(self, cluster: ConfiguredBrokers, broker_id: int, checked_id: int | None = None) -> None:
         self._cluster = cluster
         self._broker_id = broker_id
+        if checked_id is None:
+            checked_id = min(cluster.controller.image.brokers)
         self._checked_id = checked_id if broker_id == ALL_BROKERS else broker_id
         self._changed: set[str] = set()
 
@@ -133,7 +136,7 @@ class BrokerResource:
                 "Cannot update these configs at default cluster level, broker id must be specified",
                 (name for name, setting in settings.items() if _is_of_one_broker(setting)),
             )
-        threads, limits, texts = self._thread_counts(), self._limits_of_listeners(), self._texts()
+        threads, limits, texts = self._thread_counts(), self._limits_of_listeners(), self._set_values()
         new_endpoints = [
             n for n in own if n in FIXED_AT_START and own[n] != before.get(n) and not self._is_current(n, own[n])
         ]
@@ -153,7 +156,7 @@ class BrokerResource:
         """Raise ConfigError if new values of the broker's settings contradict each other, or if Kafka forbids a change from the previous value.
 
         The new values are already in the cluster's settings. threads, limits, texts: the previous values, as `_thread_counts`,
-        `_limits_of_listeners` and `_texts` returned them before the change.
+        `_limits_of_listeners` and `_set_values` returned them before the change.
         """
         config = self._cluster.config
 
@@ -166,7 +169,7 @@ class BrokerResource:
             raise ConfigError(unmet if unmet == BY_ZERO else f"requirement failed: {unmet}")
         for listener, changed in self._limits_of_listeners().items():
             _check_listener(limits[listener], changed)
-        _check_reporters(texts, self._texts())
+        _check_reporters(texts, self._set_values())
         for name, count in self._thread_counts().items():
             _check_threads(name, threads[name], count)
         reason = local_retention_rejection(get)
@@ -214,7 +217,7 @@ class BrokerResource:
             for listener in listeners
         }
 
-    def _texts(self) -> dict[str, str]:
+    def _set_values(self) -> dict[str, str]:
         """Return all values, as text, that were set for the checked broker at start or at run time."""
         config = self._cluster.config
         return {

@@ -301,14 +301,11 @@ class ClusterConfig:
         Before Kafka 4.0, settings with an empty item in `match` are stored, but the brokers keep applying the previous settings.
         """
         patterns = java_items(settings["match"]) if "match" in settings else []
-        layers = [self.client_metrics]
+        _put_or_remove(self.client_metrics, name, settings)
         if "" not in patterns or is_release_4(self.release):
-            layers.append(self.applied_client_metrics)
-            self.client_metrics_version += self.applied_client_metrics.get(name, {}) != settings
-        for layer in layers:
-            layer[name] = dict(settings)
-            if not settings:
-                del layer[name]
+            if self.applied_client_metrics.get(name, {}) != settings:
+                self.client_metrics_version += 1
+            _put_or_remove(self.applied_client_metrics, name, settings)
 
     def group_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
         """Return the typed value of a group setting: the group's own value in `overrides`, else the broker's `group.<name>`, else the default."""
@@ -358,3 +355,11 @@ class BrokerConfig:
 
     def topic(self, overrides: Mapping[str, str], name: str) -> Any:
         return self.cluster.topic_value(self.broker_id, overrides, name)
+
+
+def _put_or_remove(layer: dict[str, dict[str, str]], name: str, settings: Mapping[str, str]) -> None:
+    """Replace the settings of `name`, or remove `name` if there are none."""
+    if settings:
+        layer[name] = dict(settings)
+    else:
+        layer.pop(name, None)

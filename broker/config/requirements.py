@@ -61,10 +61,14 @@ def _unmet_by_followers(get: Get) -> str | None:
 
 def _unmet_by_network(get: Get, release: str) -> str | None:
     protocols, control_plane = "listener.security.protocol.map", "control.plane.listener.name"
-    name = None if is_release_4(release) else get(control_plane)
-    if name is not None:
-        if name.upper() not in {part.partition(":")[0].strip().upper() for part in get(protocols).split(",")}:
-            return f"Listener with {name.upper()} defined in {control_plane} not found in {protocols}."
+    control_plane_listener = None if is_release_4(release) else get(control_plane)
+    if control_plane_listener is not None:
+        if control_plane_listener.upper() not in {
+            part.partition(":")[0].strip().upper() for part in get(protocols).split(",")
+        }:
+            return (
+                f"Listener with {control_plane_listener.upper()} defined in {control_plane} not found in {protocols}."
+            )
         if get("process.roles"):
             return f"{control_plane} is not supported in KRaft mode."
     advertised = get("advertised.listeners") or ""

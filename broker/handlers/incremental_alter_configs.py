@@ -47,7 +47,7 @@ def _failed(exchange: Exchange, request: IncrementalAlterConfigsRequest, error_c
 @register(ApiKey.INCREMENTAL_ALTER_CONFIGS, _failed)
 def incremental_alter_configs(exchange: Exchange, request: IncrementalAlterConfigsRequest) -> Reply:
     checked = one_by_one(request.resources, lambda r: check_changes(_operations(r)))
-    fails = any(_fails_controller(exchange, altered) for altered, code, _ in checked if not code)
+    fails = any(_makes_controller_fail(exchange, altered) for altered, code, _ in checked if not code)
     responses = [
         AlterConfigsResourceResponse(code, message, altered.resource_type, altered.resource_name)
         for altered, code, message in one_by_one(
@@ -67,7 +67,7 @@ def _in_java_order(operations: list[Change]) -> list[Change]:
     return [by_name[name] for name in hash_order(by_name)]
 
 
-def _fails_controller(exchange: Exchange, altered: AlterConfigsResource) -> bool:
+def _makes_controller_fail(exchange: Exchange, altered: AlterConfigsResource) -> bool:
     """Return whether the changes of one resource are sent to the controller, and the first invalid operation is an unknown one.
 
     The controller then rejects all changes of the request that are sent to it (AD-38).
@@ -86,9 +86,9 @@ def _fails_controller(exchange: Exchange, altered: AlterConfigsResource) -> bool
 def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool, *, fails: bool) -> None:
     """Change the settings of one resource, or raise KafkaError. altered: the resource and its changes.
 
-    validate_only: whether to check the changes without applying them. fails: whether the request contains an unknown operation. The controller then
-    rejects all changes that reach it: nothing is changed and UNKNOWN_SERVER_ERROR (-1) is raised. Log levels are changed nevertheless, because the
-    broker itself handles them.
+    validate_only: whether to check the changes without applying them. fails: whether `_makes_controller_fail` is true for a resource of the request.
+    The controller then rejects all changes that reach it: nothing is changed and UNKNOWN_SERVER_ERROR (-1) is raised. Log levels are changed
+    nevertheless, because the broker itself handles them.
     """
     operations = _operations(altered)
     check_changes(operations)

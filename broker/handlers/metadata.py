@@ -14,6 +14,7 @@ from contextlib import suppress
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import (
+    COORDINATOR_TOPICS,
     INTERNAL_TOPICS,
     NO_TOPIC_ID,
     SHARE_GROUP_TOPIC,
@@ -98,8 +99,9 @@ def _topics(exchange: Exchange, request: MetadataRequest, image: Image) -> list[
     if topic_ids:
         return [_by_id(exchange, request, image, topic_id) for topic_id in topic_ids]
     names = dict.fromkeys(t.name or "" for t in request.topics)
-    if request.allow_auto_topic_creation and exchange.node.config["auto.create.topics.enable"]:
-        _create(exchange, [name for name in names if name not in image.topics and topic_name_is_legal(name)])
+    missing = [name for name in names if name not in image.topics and topic_name_is_legal(name)]
+    if missing and request.allow_auto_topic_creation and exchange.node.config["auto.create.topics.enable"]:
+        _create(exchange, missing)
     return [_by_name(exchange, request, image, name) for name in names]
 
 
@@ -128,19 +130,22 @@ def _create(exchange: Exchange, names: Sequence[str]) -> None:
     times (Q-18), and all topics are checked before the first one is created.
     """
     node, controller = exchange.node, exchange.node.cluster.controller
+    if node.is_release_4:
+        names = [name for name in names if name != SHARE_GROUP_TOPIC]
     mutations = node.cluster.mutations.begin(exchange.peer.principal, exchange.client_id, True, exchange.now_ms)
     planned_topics = []
     for name in names:
-        with suppress(KafkaError):
-            if name not in INTERNAL_TOPICS or (name == SHARE_GROUP_TOPIC and not node.is_release_4):
+        if name not in COORDINATOR_TOPICS:
+            with suppress(KafkaError):
                 topic = controller.plan_topic(name)
                 mutations.take(len(topic.partitions))
                 planned_topics.append(topic)
-            elif name != SHARE_GROUP_TOPIC:
-                controller.ensure_internal(name)
     for topic in planned_topics:
         with suppress(KafkaError):
             controller.put_topic(topic)
+    for name in COORDINATOR_TOPICS.intersection(names):
+        with suppress(KafkaError):
+            controller.ensure_internal(name)
 
 
 def _topic(exchange: Exchange, request: MetadataRequest, image: Image, topic: Topic) -> MetadataResponseTopic:

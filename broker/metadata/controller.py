@@ -16,9 +16,8 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
 from kafkaproto.broker.metadata.election import among_the_living, isr_order, with_eligible, without_eligible
 from kafkaproto.broker.metadata.image import (
-    INTERNAL_TOPICS,
+    COORDINATOR_TOPICS,
     NO_LEADER,
-    SHARE_GROUP_TOPIC,
     BrokerState,
     Image,
     PartitionState,
@@ -297,7 +296,7 @@ class Controller:
         existing = self.image.topics.get(name)
         if existing is not None:
             return existing
-        assert name in INTERNAL_TOPICS - {SHARE_GROUP_TOPIC}
+        assert name in COORDINATOR_TOPICS
         prefix = "offsets.topic" if name == "__consumer_offsets" else "transaction.state.log"
         registered_count = sum(b.registered for b in self.image.brokers.values())
         factor = self._config.get(-1, f"{prefix}.replication.factor")

@@ -20,7 +20,8 @@ TRANSACTION_TOPIC = "__transaction_state"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """The name of the metadata log of the controllers. The metadata image of the cluster does not list it as a topic."""
 SHARE_GROUP_TOPIC = "__share_group_state"
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", TRANSACTION_TOPIC, SHARE_GROUP_TOPIC})
+COORDINATOR_TOPICS = frozenset({"__consumer_offsets", TRANSACTION_TOPIC})
+INTERNAL_TOPICS = COORDINATOR_TOPICS | {SHARE_GROUP_TOPIC}
 """Topics that clients cannot write. A client can create `SHARE_GROUP_TOPIC`, but nothing uses it here, because share groups are not served."""
 
 

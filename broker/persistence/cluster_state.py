@@ -198,20 +198,16 @@ class ClusterPersistence:
 
     def _check_brokers(self, topics: Iterable[Topic]) -> None:
         ids = self._cluster.nodes.ids
-        for topic in topics:
-            replica_ids = [r for p in topic.partitions for r in p.replicas]
-            lowest, highest = min(replica_ids), max(replica_ids)
-            if lowest < ids[0]:
-                raise ConfigError(
-                    f"topic {topic.name} of the data directory has a replica on broker {lowest}, but the ids of the brokers begin at {ids[0]}; "
-                    f"begin at {lowest} at most, for example with -c node.id={lowest}"
-                )
-            if highest > ids[-1]:
-                needed = highest - ids[0] + 1
-                raise ConfigError(
-                    f"topic {topic.name} of the data directory has a replica on broker {highest}, but the cluster has only "
-                    f"{len(ids)} brokers; start at least {needed}, for example with --brokers {needed}"
-                )
+        topic_of = {r: topic.name for topic in topics for p in topic.partitions for r in p.replicas}
+        missing_ids = sorted(topic_of.keys() - ids)
+        if missing_ids:
+            missing_id, first_id = missing_ids[0], min(topic_of)
+            brokers = max(topic_of) - first_id + 1
+            first = f" and the setting node.id={first_id}" if first_id != ids[0] else ""
+            raise ConfigError(
+                f"topic {topic_of[missing_id]} of the data directory has a replica on broker {missing_id}, but the ids of the brokers are "
+                f"{ids[0]} to {ids[-1]}; start all brokers that have replicas, for example with --brokers {brokers}{first}"
+            )
 
     # ---- what holds now ------------------------------------------------------------------------------------------------------
 

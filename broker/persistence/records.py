@@ -52,15 +52,14 @@ class MetadataState:
         self.groups: dict[str, tuple[str | None, dict[PartitionKey, CommittedOffset]]] = {}
         self.next_producer_id = 0
         self.logs: dict[tuple[bytes, int], LogFacts] = {}
-        offsets: list[int] = []
+        offset: int | None = None
         record_count = 0
         for fact in facts:
             self.was_closed = False
             getattr(self, f"_on_{fact['kind']}")(fact)
             record_count += 1
-            if "offset" in fact:
-                offsets.append(fact["offset"])
-        self.offset = offsets[-1] if offsets else record_count
+            offset = fact.get("offset", offset)
+        self.offset = record_count if offset is None else offset
 
     def logs_of(self, topic_id: bytes, index: int) -> LogFacts:
         return self.logs.get((topic_id, index)) or LogFacts()

@@ -132,7 +132,7 @@ def parser() -> argparse.ArgumentParser:
         "--port",
         type=port,
         metavar="PORT",
-        help=f"port of broker 0; broker 1 uses the next port, and so on; 0 picks a free port for each (default: {DEFAULT_PORT})",
+        help=f"port of the first broker; the others use the next ports; 0 picks a free port for each (default: {DEFAULT_PORT})",
     )
     main_parser.add_argument(
         "--topic",

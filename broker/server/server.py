@@ -36,7 +36,7 @@ FREE_PORT_TRIES = 16
 class Server(Observer):
     """The listening sockets of a cluster. `start` opens them, `stop` closes them and all connections. `bootstrap` has the addresses for clients.
 
-    - host, port: where brokers without the setting `listeners` listen: broker 0 on `port`, broker 1 on the next port, and so on; with port 0, each
+    - host, port: where brokers without the setting `listeners` listen: the first broker on `port`, the others on the next ports; with port 0, each
       broker on a free port.
     - sendfile: whether to send large file ranges through sendfile; None uses sendfile only on Linux.
     - trace: a folder for a trace of all traffic, from the first connection on; None for no trace.

@@ -236,7 +236,7 @@ def async_cluster(
     """Return a cluster for the running event loop.
 
     topics: maps names to numbers of partitions, or to the arguments of `create_topic`. config: maps Kafka's broker settings to values;
-    `1.broker.rack` is the setting `broker.rack` of broker 1 only. host, port: broker 0 listens on `port`, broker 1 on the next port, and so on; with
-    port 0, each gets a free port. options: see `Options`.
+    `1.broker.rack` is the setting `broker.rack` of broker 1 only. host, port: the first broker listens on `port`, the others on the next ports;
+    with port 0, each gets a free port. options: see `Options`.
     """
     return AsyncTestCluster(arguments_of(brokers, topics, config, host, port, options))

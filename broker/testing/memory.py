@@ -73,17 +73,18 @@ class VirtualCluster:
 
     def connect(
         self,
-        broker_id: int = 0,
+        broker_id: int | None = None,
         client_id: str | None = "test",
         address: str = "127.0.0.1",
         listener: str = LISTENER,
     ) -> MemoryClient:
         """Return a client with a new connection. The connection may have to wait until the broker admits it and sets the client's `served_ms`.
 
-        broker_id: the broker to connect to. client_id: the client id in the header of each request; None for none. address: the IP address of the
-        client. listener: the name of the broker's listener.
+        broker_id: the broker to connect to; None for the first. client_id: the client id in the header of each request; None for none. address: the
+        IP address of the client. listener: the name of the broker's listener.
         """
-        return MemoryClient(self, broker_id, client_id, address, listener)
+        first_id = self.state.nodes.ids[0]
+        return MemoryClient(self, first_id if broker_id is None else broker_id, client_id, address, listener)
 
     def run(self) -> None:
         """Let the brokers handle the requests sent so far and everything that follows from them, without advancing the cluster's clock."""

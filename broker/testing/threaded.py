@@ -367,7 +367,7 @@ def cluster(
     """Return a cluster that runs in a thread. Use it in `with`, with `start()` and `stop()`, in `async with`, or as a decorator.
 
     topics: maps names to numbers of partitions, or to the arguments of `create_topic`. config: maps Kafka's broker settings to values;
-    `1.broker.rack` is the setting `broker.rack` of broker 1 only. host, port: broker 0 listens on `port`, broker 1 on the next port, and so on; with
+    `1.broker.rack` is the setting `broker.rack` of broker 1 only. host, port: the first broker listens on `port`, the others on the next ports; with
     port 0, each gets a free port. options: see `Options`. Raises TypeError or ValueError for invalid arguments; settings are checked when the cluster
     starts.
     """

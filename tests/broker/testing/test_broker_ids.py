@@ -8,6 +8,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from kafkaproto.broker.config.values import ConfigError
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.testing import TestCluster, cluster
 
 FIRST_ID = 5
@@ -52,10 +54,11 @@ def test_clients_use_a_cluster_whose_broker_ids_begin_at_5_like_any_other(tmp_pa
 def test_data_directory_rejects_brokers_whose_ids_begin_after_those_of_its_replicas(tmp_path: Path) -> None:
     with cluster(1, {"orders": 1}, config={"node.id": "3"}, data_dir=tmp_path):
         pass
-    for config, message in (
-        ({"node.id": "4"}, "replica on broker 3, but the ids of the brokers begin at 4"),
-        ({}, "replica on broker 3, but the cluster has only 1 brokers; start at least 4"),
-    ):
+    for config, ids in (({"node.id": "4"}, "4 to 4"), ({}, "0 to 0")):
+        message = (
+            f"topic orders of the data directory has a replica on broker 3, but the ids of the brokers are {ids}; .*"
+            "brokers=1 and the setting node.id=3"
+        )
         with pytest.raises(ConfigError, match=message), cluster(1, config=config, data_dir=tmp_path):
             pass
 
@@ -68,3 +71,12 @@ def test_unknown_broker_id_is_rejected_with_the_ids_that_exist(broker_id: int) -
         pytest.raises(ValueError, match=f"there is no broker {broker_id}: ids are 5 to 7"),
     ):
         kafka.broker(broker_id)
+
+
+@pytest.mark.rule("CF-26")
+def test_settings_of_all_brokers_can_be_altered_if_broker_ids_begin_at_5() -> None:
+    with cluster(3, config=CONFIG) as kafka:
+        kafka.alter_broker(log_retention_ms=1000)
+        assert {node.config["log.retention.ms"] for node in kafka.state.nodes} == {1000}
+    memory = VirtualCluster(2, {"node.id": "5"})
+    assert memory.connect().ask(MetadataRequest([]), 9).controller_id == 5

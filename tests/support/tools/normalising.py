@@ -106,7 +106,7 @@ PATTERNS: Mapping[str, Pattern] = {
             if row["follower"]
             else ""
         ),
-        "this broker's controller is the broker of the lowest id, and directory ids are random (rule AD-25); "
+        "this broker's controller is the broker of the lowest id, and directory ids differ between clusters (rule AD-25); "
         "offsets and times grow during a run",
     ),
     "share and streams groups": Pattern(
