@@ -153,8 +153,7 @@ class Registry:
         """
         group = self._groups.pop(classic.group_id)
         assert isinstance(group, ConsumerGroup)
-        for member in group.members.values():
-            cancel_timers(member)
+        _cancel_timers_of(group)
         self._groups[classic.group_id] = classic
 
     def downgrade(
