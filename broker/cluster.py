@@ -375,6 +375,8 @@ def _reset(cluster: Cluster) -> None:
     for node in cluster.nodes:
         node.replicas.stop_following()
         node.replicas.following.clear_overrides()
+        if node.has_groups:
+            node.groups.stop(cluster.actions.now_ms)
     cluster.request_cost_ms.clear()
     cluster.forced_throttles.clear()
     cluster.quota_store.clear()

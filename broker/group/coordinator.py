@@ -347,7 +347,7 @@ class GroupCoordinator:
     def stop(self, now_ms: int) -> None:
         """Drop all groups from memory because the broker stops: respond to their waiting requests and cancel all timers."""
         self.ownership.change((), 0, now_ms)
-        self.groups.unload(lambda group_id: True, now_ms)
+        self.groups.unload_all(now_ms)
         self._replies.flush(now_ms)
 
     def _load(self, index: int, now_ms: int) -> None:

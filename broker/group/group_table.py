@@ -72,6 +72,10 @@ class GroupTable(MutableMapping[str, AnyGroup]):
         if self._is_new:
             self._sizes.pop(index, None)
 
+    def drop_all_tables(self) -> None:
+        """Drop all tables, whose groups have been removed, because the broker stops: later tables start small."""
+        self._sizes.clear()
+
     def in_table_order(self, group_ids: Iterable[str], loaded: Iterable[int]) -> list[str]:
         """Return the ids in the order in which Kafka's tables iterate.
 

@@ -287,14 +287,16 @@ class Registry:
     def unload_partition(self, index: int, now_ms: int) -> None:
         """Drop the groups of partition `index` of `__consumer_offsets` from memory."""
         self.visible.committed.drop(index)
-        self.unload(lambda group_id: self._storage.partition_of(group_id) == index, now_ms)
+        self._unload(lambda group_id: self._storage.partition_of(group_id) == index, now_ms)
         self._groups.drop_table(index)
 
-    def unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
-        """Drop groups from memory; their waiting requests get NOT_COORDINATOR (GO-12).
+    def unload_all(self, now_ms: int) -> None:
+        """Drop all groups and their tables from memory, because the broker stops."""
+        self._unload(lambda group_id: True, now_ms)
+        self._groups.drop_all_tables()
 
-        is_gone: a function that returns whether to drop the group with a given id.
-        """
+    def _unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
+        """Drop the groups for whose id `is_gone` returns True from memory; their waiting requests get NOT_COORDINATOR (GO-12)."""
         self.forgotten.drop(is_gone)
         for group in self:
             if is_gone(group.group_id):

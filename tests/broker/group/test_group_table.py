@@ -7,8 +7,12 @@ import pytest
 from kafkaproto.broker.group.group import Group
 from kafkaproto.broker.group.group_table import GroupTable
 from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.hash_order import concurrent_order, timeline_order
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.partitioner import java_hash, java_hash_bits
+from tests.support.broker.processes import commit
 
 PARTITIONS = 4
 COMMITTED = [f"list-{number}" for number in (5, 3, 9, 1, 7, 2, 8, 0, 4, 6)]
@@ -59,3 +63,31 @@ def test_table_of_a_partition_starts_small_after_the_partition_is_unloaded() -> 
     assert table.in_table_order(group_ids[:5], ()) == timeline_order(group_ids[:5], java_hash_bits, len(group_ids))
     table.drop_table(1)
     assert table.in_table_order(group_ids[:5], ()) == timeline_order(group_ids[:5], java_hash_bits)
+
+
+def listed(cluster: VirtualCluster) -> list[str]:
+    """Return the ids in a ListGroups response."""
+    return [group.group_id for group in cluster.connect().ask(ListGroupsRequest(), 4).groups]
+
+
+@pytest.mark.rule("GC-57")
+@pytest.mark.parametrize("resets", [False, True])
+def test_table_of_groups_of_the_coordinator_in_scala_starts_small_after_a_restart(resets: bool) -> None:
+    """resets: whether the cluster is reset instead of a restart of its broker."""
+    group_ids = [f"g{number}" for number in range(100)]
+    kept_ids = group_ids[:10]
+    cluster = VirtualCluster(release_name="3.9")
+    cluster.topic("t")
+    assert {commit(cluster, group_id, "t", 1) for group_id in group_ids} == {0}
+    deleted = cluster.connect().ask(DeleteGroupsRequest(group_ids[10:]), 2).results
+    assert {result.error_code for result in deleted} == {0}
+    assert listed(cluster) == concurrent_order(kept_ids, java_hash_bits, 100)
+    if resets:
+        cluster.state.reset()
+        cluster.topic("t")
+        assert {commit(cluster, group_id, "t", 1) for group_id in kept_ids} == {0}
+    else:
+        cluster.state.stop_broker(0)
+        cluster.state.start_broker(0)
+    assert listed(cluster) == concurrent_order(kept_ids, java_hash_bits)
+    assert listed(cluster) != concurrent_order(kept_ids, java_hash_bits, 100)
