@@ -71,14 +71,21 @@ def concurrent_order(items: Iterable[Item], bits: Callable[[Item], int], most: i
     spread = {item: (hashed := bits(item)) ^ hashed >> 16 for item in added}
     table = SMALLEST_TABLE
     buckets: dict[int, list[Item]] = {}
-    for size in range(1, max(len(added), most) + 1):
-        if size <= len(added):
-            item = added[size - 1]
-            buckets.setdefault(spread[item] & (table - 1), []).append(item)
+    for size, item in enumerate(added, 1):
+        buckets.setdefault(spread[item] & (table - 1), []).append(item)
         if size * 4 >= table * 3:
-            buckets = {index: half for bucket in buckets.values() for index, half in _halves(bucket, spread, table)}
-            table *= 2
+            buckets, table = _doubled(buckets, spread, table), table * 2
+    while most * 4 >= table * 3:
+        buckets, table = _doubled(buckets, spread, table), table * 2
     return [item for index in sorted(buckets) for item in buckets[index]]
+
+
+def _doubled(buckets: dict[int, list[Item]], spread: dict[Item, int], table: int) -> dict[int, list[Item]]:
+    """Return the buckets of a `ConcurrentHashMap` by index, after its table of `table` buckets was doubled.
+
+    buckets: the buckets before. spread: maps the items to their hashes.
+    """
+    return {index: half for bucket in buckets.values() for index, half in _halves(bucket, spread, table)}
 
 
 def _halves(bucket: list[Item], spread: dict[Item, int], table: int) -> list[tuple[int, list[Item]]]:

@@ -36,8 +36,8 @@ class GroupTable(MutableMapping[str, AnyGroup]):
         self._is_new = storage.is_new_coordinator
         self._partition_of = storage.partition_of if self._is_new else lambda group_id: _ONLY_TABLE
         self._groups: dict[str, AnyGroup] = {}
-        self._indexes: dict[str, int] = {}
-        """Maps the id of each group to the index of its table."""
+        self._places: dict[str, tuple[int, int]] = {}
+        """Maps the id of each group to (index of its table, `hashCode()` of the id in Java as an unsigned number)."""
         self._sizes: dict[int, tuple[int, int]] = {}
         """Maps the index of each table to (number of its groups, largest number that it ever had)."""
 
@@ -46,14 +46,14 @@ class GroupTable(MutableMapping[str, AnyGroup]):
 
     def __setitem__(self, group_id: str, group: AnyGroup) -> None:
         if group_id not in self._groups:
-            index = self._indexes[group_id] = self._partition_of(group_id)
+            index, _ = self._places[group_id] = self._place_of(group_id)
             size, most = self._sizes.get(index, (0, 0))
             self._sizes[index] = size + 1, max(size + 1, most)
         self._groups[group_id] = group
 
     def __delitem__(self, group_id: str) -> None:
         del self._groups[group_id]
-        index = self._indexes.pop(group_id)
+        index, _ = self._places.pop(group_id)
         size, most = self._sizes[index]
         self._sizes[index] = size - 1, most
 
@@ -84,17 +84,21 @@ class GroupTable(MutableMapping[str, AnyGroup]):
         Scala.
         """
         ids_by_table: dict[int, list[str]] = {}
+        hashes: dict[str, int] = {}
         for group_id in group_ids:
-            index = self._indexes.get(group_id)
-            ids_by_table.setdefault(self._partition_of(group_id) if index is None else index, []).append(group_id)
+            index, hashes[group_id] = self._places.get(group_id) or self._place_of(group_id)
+            ids_by_table.setdefault(index, []).append(group_id)
         if not self._is_new:
-            return concurrent_order(ids_by_table.get(_ONLY_TABLE, ()), java_hash_bits, self._most(_ONLY_TABLE))
+            return concurrent_order(hashes, hashes.__getitem__, self._most(_ONLY_TABLE))
         tables = concurrent_order(((OFFSETS_TOPIC, index) for index in (*loaded, *ids_by_table)), partition_hash_bits)
         return [
             group_id
             for _, index in tables
-            for group_id in timeline_order(ids_by_table.get(index, ()), java_hash_bits, self._most(index))
+            for group_id in timeline_order(ids_by_table.get(index, ()), hashes.__getitem__, self._most(index))
         ]
+
+    def _place_of(self, group_id: str) -> tuple[int, int]:
+        return self._partition_of(group_id), java_hash_bits(group_id)
 
     def _most(self, index: int) -> int:
         return self._sizes.get(index, (0, 0))[1]

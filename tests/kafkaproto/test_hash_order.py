@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkaproto.hash_order import (
     concurrent_order,
@@ -146,6 +148,32 @@ CONCURRENT_ORDERS = [
 def test_strings_are_sorted_in_the_order_of_a_java_concurrent_hash_map(count: int, most: int, printed: str) -> None:
     added = [f"group-{number * 7919 % 1009}" for number in range(count)]
     assert concurrent_order(added, java_hash_bits, most) == [f"group-{number}" for number in printed.split()]
+
+
+def one_by_one(numbers: list[int], most: int) -> list[int]:
+    """Return `concurrent_order` of numbers below 2**16, which are their own hashes. The table grows at each step up to `most` numbers."""
+    table, buckets = 16, dict[int, list[int]]()
+    for size in range(1, max(len(numbers), most) + 1):
+        for number in numbers[size - 1 : size]:
+            buckets.setdefault(number % table, []).append(number)
+        if size * 4 >= table * 3:
+            table *= 2
+            halves = dict[int, list[int]]()
+            for bucket in buckets.values():
+                last = len(bucket) - 1
+                while last and bucket[last - 1] % table == bucket[-1] % table:
+                    last -= 1
+                halves[bucket[-1] % table] = bucket[last:]
+                for number in bucket[:last]:
+                    halves[number % table] = [number, *halves.get(number % table, [])]
+            buckets = halves
+    return [number for index in sorted(buckets) for number in buckets[index]]
+
+
+@pytest.mark.rule("GC-57")
+@given(st.lists(st.integers(0, 400), unique=True, max_size=120), st.integers(0, 3000))
+def test_concurrent_order_equals_that_of_a_table_that_grows_one_item_at_a_time(numbers: list[int], most: int) -> None:
+    assert concurrent_order(numbers, int, most) == one_by_one(numbers, most)
 
 
 SCALA_TABLE_ORDERS = [
