@@ -11,6 +11,7 @@ from kafkaproto.api import Codec
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
     from kafkaproto.broker.quota.mutations import MutationCharge
+    from kafkaproto.broker.requests.charges import Charged
 
 
 class Waiting(Protocol):
@@ -75,6 +76,8 @@ class Exchange:
     """The handler time of the request so far, in ms; 0 while no client has a request-time quota, because it is then not measured (Q-15)."""
     mutations: MutationCharge | None = None
     """The tokens of the controller mutation quota that the request has taken (Q-18); None if its handler takes none."""
+    charged: Charged | None = None
+    """The result of charging the request to its client's quotas, which happens only once. None before that, and for a Fetch."""
     recording: Any = None
     """What the traffic recorder stores about the request until its response is sent; None if nothing is recorded."""
 

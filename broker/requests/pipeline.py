@@ -172,7 +172,10 @@ def _call(registration: Registration, exchange: Exchange, request: Any) -> Outco
 def _error_response(exchange: Exchange, registration: Registration, request: Any, error: EncodeError) -> Outcome:
     """Return the error response of the API for a request whose response cannot be encoded; the connection stays open (W-7).
 
-    As in Kafka, the request is charged for both responses (`RequestHandlerHelper.handleError`).
+    The request is charged and throttled once, and the error response has the throttle time of the response that it replaces. Kafka charges the
+    handler time for both responses (`RequestHandlerHelper.handleError`). A Fetch is encoded before it is charged, so a forced throttle counts it
+    twice, and observers may get its event `response_built` twice. In releases before 2.0, a response that was delayed by a throttle closes the
+    connection instead.
     """
     logger.error(
         "the response to a %s v%d request cannot be encoded, so the client gets UNKNOWN_SERVER_ERROR: %s",
@@ -249,6 +252,6 @@ def settle(exchange: Exchange, outcome: Outcome) -> None:
     """
     node = exchange.node
     forced = None
-    if node.forced.active and outcome.charge is not Charge.EXEMPT:
+    if node.forced.active and exchange.charged is None and outcome.charge is not Charge.EXEMPT:
         forced = node.forced.apply(exchange.api_key, exchange.client_id, exchange.peer.principal, node.broker_id)
     node.throttling.settle(exchange, outcome, forced)

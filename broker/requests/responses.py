@@ -32,16 +32,18 @@ def encode(exchange: Exchange, message: Any) -> Frame:
     """Return the encoded frame of a response message. Raises EncodeError if the message has a value that cannot be encoded."""
     codec = exchange.codec
     events = exchange.node.events
-    if events.response_built is not None:
-        events.response_built(exchange, message)
     out = start_response(exchange.correlation_id, codec.response_header_version)
     splices: list[tuple[int, Any]] = []
     if exchange.api_key == ApiKey.FETCH and events.wants_records_apart:
+        if events.response_built is not None:
+            events.response_built(exchange, message)  # before the message loses its records
         _leave_records_out(message)
         codec.encode_response(message, out, splices)
         splices = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
     else:
         codec.encode_response(message, out, splices)
+        if events.response_built is not None:
+            events.response_built(exchange, message)
     return out, splices, finish_frame(out, splices)
 
 

@@ -14,6 +14,7 @@ from kafkaproto.broker.quota.client_quotas import QuotaManager
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.quota.sensors import LONGEST_THROTTLE_MS
 from kafkaproto.broker.requests.charges import (
+    NOT_THROTTLED,
     Charged,
     charge,
     charge_fetch_reply,
@@ -52,9 +53,11 @@ class MuteThrottling:
         if isinstance(outcome, FetchReply):
             self._settle_fetch(exchange, outcome, forced)
             return
-        charged = charge(exchange, outcome, forced)
-        if charged.reason is not None:
-            _note(exchange, charged)
+        charged = exchange.charged
+        if charged is None:
+            charged = exchange.charged = charge(exchange, outcome, forced)
+            if charged.reason is not None:
+                _note(exchange, charged)
         if isinstance(outcome, NoReply):
             send_nothing(exchange, outcome.close, charged.throttle_ms, held=False)
             return
@@ -104,8 +107,8 @@ class DelayedResponseThrottling:
         self._others = MuteThrottling()
 
     def settle(self, exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> None:
-        if outcome.charge is Charge.EXEMPT:
-            self._others.settle(exchange, outcome, None)  # never throttled, so never delayed
+        if outcome.charge is Charge.EXEMPT or exchange.charged is not None:
+            self._others.settle(exchange, outcome, None)  # never throttled, or already charged, so not delayed
         else:
             DelayedResponse(exchange, outcome).begin(forced)
 
@@ -192,6 +195,7 @@ class DelayedResponse:
             complete_fetch(exchange, frame, throttle_ms, *outcome.delivered())
         elif isinstance(outcome, Reply):
             _report_throttle(outcome.message, throttle_ms)
+            exchange.charged = NOT_THROTTLED  # If encoding fails, the error response is neither charged nor delayed.
             frame = encode(exchange, outcome.message)
         assert frame is not None
         send(exchange, frame, throttle_ms, held=True)
