@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
-from operator import attrgetter
+from functools import lru_cache
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.partition_table import PartitionTable
@@ -21,6 +21,9 @@ from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.hash_order import hash_order, java_order, scala_order, scala_table_order
 from kafkaproto.partitioner import java_hash_bits
+
+_hash_bits = lru_cache(8192)(java_hash_bits)
+"""Returns `hashCode()` of a member id. The hashes are needed once for each generation, so that they are kept."""
 
 
 class GroupState(Enum):
@@ -48,8 +51,7 @@ class Member:
 
     group_instance_id: the `group.instance.id` of a static member; None for a dynamic one. is_new: whether the member has not received the response to
     its first join, so that it cannot send heartbeats. assignment: the encoded assignment that the group leader sent for the member. join_reply,
-    sync_reply: the function that sends the response to the member's waiting JoinGroup or SyncGroup, None if there is no such request. hash_bits: the
-    `hashCode()` of the member id in Java, as an unsigned number. It is stored because each generation needs it.
+    sync_reply: the function that sends the response to the member's waiting JoinGroup or SyncGroup, None if there is no such request.
     """
 
     member_id: str
@@ -64,10 +66,6 @@ class Member:
     join_reply: JoinReply | None = None
     sync_reply: SyncReply | None = None
     session_timer: Timer | None = None
-    hash_bits: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.hash_bits = java_hash_bits(self.member_id)
 
     @property
     def is_waiting(self) -> bool:
@@ -232,7 +230,7 @@ class Group:
         old_id = member.member_id
         self.members = {new_id if key == old_id else key: value for key, value in self.members.items()}
         self.owing_sync = {new_id if key == old_id else key: None for key in self.owing_sync}
-        member.member_id, member.hash_bits = new_id, java_hash_bits(new_id)
+        member.member_id = new_id
         assert member.group_instance_id is not None
         self.static_ids[member.group_instance_id] = new_id
         if self.leader_id == old_id:
@@ -361,4 +359,4 @@ class Group:
 def in_table_order(group: Group) -> list[Member]:
     """Return the members in the order of Kafka's table of them: a `HashMap` of Java, or with the coordinator in Scala one of Scala (GC-28)."""
     order = java_order if group.is_new_coordinator else scala_table_order
-    return order(group.members.values(), attrgetter("hash_bits"), most=group.most_members)
+    return [group.members[member_id] for member_id in order(group.members, _hash_bits, most=group.most_members)]
