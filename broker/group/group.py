@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.partition_table import PartitionTable
@@ -19,11 +18,7 @@ from kafkaproto.broker.group.results import ALWAYS, JoinedMember, JoinReply, Joi
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, have_impossible_size, subscribed_topics
 from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.hash_order import hash_order, java_order, scala_order, scala_table_order
-from kafkaproto.partitioner import java_hash_bits
-
-_hash_bits = lru_cache(8192)(java_hash_bits)
-"""Returns `hashCode()` of a member id. The hashes are needed once for each generation, so that they are kept."""
+from kafkaproto.hash_order import hash_order, scala_order
 
 
 class GroupState(Enum):
@@ -81,7 +76,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One classic group. Members are in the order in which they joined; the first member of an empty group becomes its leader."""
+    """One classic group. Members are in the order in which they joined; the first of them becomes leader if there is no leader."""
 
     group_id: str
     state_since_ms: int
@@ -104,8 +99,6 @@ class Group:
     None if the group does not use the consumer protocol, or if a subscription cannot be decoded.
     """
     members: dict[str, Member] = field(default_factory=dict)
-    most_members: int = 0
-    """The largest number of members that the group had before a member was removed. It determines the order of `in_table_order`."""
     static_ids: dict[str, str] = field(default_factory=dict)
     """Maps group instance ids to member ids."""
     pending: dict[str, Timer] = field(default_factory=dict)
@@ -217,12 +210,11 @@ class Group:
             self.static_ids[member.group_instance_id] = member.member_id
 
     def remove(self, member_id: str) -> None:
-        self.most_members = max(self.most_members, len(self.members))
         member = self.members.pop(member_id, None)
         if member is not None and member.group_instance_id is not None:
             del self.static_ids[member.group_instance_id]
         if self.leader_id == member_id:
-            self.leader_id = next((other.member_id for other in in_table_order(self)), None)
+            self.leader_id = next(iter(self.members), None)
         self.owing_sync.pop(member_id, None)
 
     def rename(self, member: Member, new_id: str) -> None:
@@ -237,14 +229,14 @@ class Group:
             self.leader_id = new_id
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined again; otherwise the first member that has joined, in the order of Kafka's table, becomes leader.
+        """Keep the leader if it has joined again; otherwise the first member that has joined becomes leader.
 
         Returns False if no member has joined.
         """
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_reply is not None:
             return True
-        joined_member = next((m for m in in_table_order(self) if m.join_reply is not None), None)
+        joined_member = next((m for m in self.members.values() if m.join_reply is not None), None)
         if joined_member is None:
             return False
         self.leader_id = joined_member.member_id
@@ -331,7 +323,7 @@ class Group:
     def joined_members(self) -> list[JoinedMember]:
         """Return all members with their metadata for the chosen protocol, as the leader gets them."""
         name = self.protocol_name or ""
-        return [JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in in_table_order(self)]
+        return [JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in self.members.values()]
 
     def current_generation(self, member_id: str) -> JoinResult:
         """Return the JoinGroup result that puts the member `member_id` into the current generation. The leader's result lists all members, too."""
@@ -354,9 +346,3 @@ class Group:
         if self.protocol_name is None:
             return frozenset()
         return subscribed_topics(m.metadata(self.protocol_name) for m in self.members.values())
-
-
-def in_table_order(group: Group) -> list[Member]:
-    """Return the members in the order of Kafka's table of them: a `HashMap` of Java, or with the coordinator in Scala one of Scala (GC-28)."""
-    order = java_order if group.is_new_coordinator else scala_table_order
-    return [group.members[member_id] for member_id in order(group.members, _hash_bits, most=group.most_members)]
