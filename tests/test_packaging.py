@@ -50,7 +50,7 @@ reveal_type(MARKER)
 with cluster() as c:
     reveal_type(c.bootstrap)
 """
-REVEALED = ["list[kafkaproto.broker.node.Node]", "list[str]", "tuple[str, ...]", "str", "str"]
+REVEALED = ["kafkaproto.broker.nodes.Nodes", "list[str]", "tuple[str, ...]", "str", "str"]
 
 
 @pytest.fixture(scope="module")

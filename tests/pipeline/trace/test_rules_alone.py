@@ -157,6 +157,18 @@ CASES = [
         2,
         [3],
     ),
+    Case(
+        "18",
+        "partitions",
+        [
+            OF_FETCH
+            | {"seq": seq, "begun_ns": seq, "ready_ns": seq, "error": error, "requested_offset": offset}
+            | ({} if error else {"high_watermark": 10, "log_start": 0})
+            for seq, error, offset in ((1, 0, 0), (2, 1, 5), (3, 1, 20), (4, 0, 0))
+        ],
+        2,
+        [2],
+    ),
     Case("19", "events", [named(1, "t", "a"), named(2, "u", "b"), named(3, "v", "b")], 3, [3]),
     Case(
         "21",
