@@ -150,10 +150,10 @@ class Scenario:
     def kill_coordinator(self) -> None:
         """Let the broker that coordinates the group die, and start it again later. Another one takes over after its session with the controller.
 
-        franz-go 1.22.2 sometimes gives its partitions up when it cannot reach the coordinator, and joins again.
+        franz-go 1.22.2 sometimes gives its partitions up when it cannot reach the coordinator, and joins again. So partitions may move twice.
         """
         index, broker_id = self.coordinator()
-        lost = self.history.lost.copy()
+        lost, returned = self.history.lost.copy(), self.history.returned.copy()
         start_s = time.monotonic()
         self.kafka.broker(broker_id).stop()
         assert self.kafka.partition(OFFSETS, index).leader == broker_id
@@ -164,7 +164,7 @@ class Scenario:
         self.kafka.broker(broker_id).start()
         self.read_new_records()
         if any(client.library == "franz-go" for client in self.clients):
-            self.history.lost = lost
+            self.history.lost, self.history.returned = lost, returned
 
     def coordinator(self) -> tuple[int, int]:
         """Return the group's partition of the offsets topic, and its leader."""
