@@ -161,7 +161,7 @@ class Cluster:
                 self.rng,
                 group_seed,
                 change_isr=self.isr_changes.propose,
-                running=self._running_node,
+                running=lambda broker_id: self.nodes.running(broker_id),
             )
             for broker_id in range(first_id, first_id + brokers)
         )
@@ -195,9 +195,6 @@ class Cluster:
             self.actions.run(now_ms)
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------
-
-    def _running_node(self, broker_id: int) -> Node | None:
-        return self.nodes.running(broker_id)
 
     def _running_partitions(self) -> Iterator[Partition]:
         return (partition for node in self.nodes if node.running for partition in node.replicas.partitions.values())

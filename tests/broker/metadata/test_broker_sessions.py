@@ -72,7 +72,7 @@ def test_broker_session_expires_one_timeout_after_the_last_heartbeat_before_the_
             assert metadata(cluster)[0] == [0, 1, 2]
         cluster.advance(1)
         assert metadata(cluster)[0] == [1, 2]
-        cluster.state.start_broker(0)  # its heartbeats begin anew
+        cluster.state.start_broker(0)  # it sends its first heartbeat at this moment
 
 
 def test_broker_restarted_within_its_broker_session_is_fenced_before_it_rejoins() -> None:
