@@ -6,16 +6,14 @@ time. This module does not depend on connections: the throttling strategy mutes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.quota.mutations import MutationCharge
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
-from kafkaproto.broker.quota.sensors import ThrottleReason
 from kafkaproto.broker.requests import fetch_versions
-from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.exchange import NOT_THROTTLED, Charged, Exchange
 from kafkaproto.broker.requests.outcomes import Charge, FetchReply, NoReply, Outcome
 from kafkaproto.broker.requests.responses import Frame, charged_bytes
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
@@ -26,20 +24,6 @@ PERCENT_PER_NANO = 100.0 / 1_000_000_000
 
 Kafka uses the same factor, so the results are equal to the last bit.
 """
-
-
-@dataclass(slots=True)
-class Charged:
-    """The result of charging a request to its client's quotas.
-
-    throttle_ms: how long to throttle the client in ms, 0 for not at all. reason: the exceeded quota, None if the client is not throttled.
-    """
-
-    throttle_ms: int
-    reason: ThrottleReason | ForcedThrottle | None = None
-
-
-NOT_THROTTLED = Charged(0)
 
 
 def request_percent(exchange: Exchange) -> float:

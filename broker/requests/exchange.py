@@ -10,8 +10,9 @@ from kafkaproto.api import Codec
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
+    from kafkaproto.broker.quota.forced import ForcedThrottle
     from kafkaproto.broker.quota.mutations import MutationCharge
-    from kafkaproto.broker.requests.charges import Charged
+    from kafkaproto.broker.quota.sensors import ThrottleReason
 
 
 class Waiting(Protocol):
@@ -52,6 +53,20 @@ class Peer(Protocol):
 
     def refuse(self, reason: str) -> None:
         """Close the connection without a response. reason: a text for the log."""
+
+
+@dataclass(slots=True)
+class Charged:
+    """The result of charging a request to its client's quotas.
+
+    throttle_ms: how long to throttle the client in ms, 0 for not at all. reason: the exceeded quota, None if the client is not throttled.
+    """
+
+    throttle_ms: int
+    reason: ThrottleReason | ForcedThrottle | None = None
+
+
+NOT_THROTTLED = Charged(0)
 
 
 @dataclass(slots=True)

@@ -13,15 +13,8 @@ from typing import Any
 from kafkaproto.broker.quota.client_quotas import QuotaManager
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.quota.sensors import LONGEST_THROTTLE_MS
-from kafkaproto.broker.requests.charges import (
-    NOT_THROTTLED,
-    Charged,
-    charge,
-    charge_fetch_reply,
-    charge_replication,
-    request_percent,
-)
-from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.charges import charge, charge_fetch_reply, charge_replication, request_percent
+from kafkaproto.broker.requests.exchange import NOT_THROTTLED, Charged, Exchange
 from kafkaproto.broker.requests.outcomes import Charge, FetchReply, NoReply, Outcome, Reply, Throttling
 from kafkaproto.broker.requests.responses import (
     Frame,

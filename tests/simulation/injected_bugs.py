@@ -41,8 +41,8 @@ from kafkaproto.broker.replication.followed_partition import FollowedPartition
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.requests import charges
-from kafkaproto.broker.requests.charges import NOT_THROTTLED
 from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import NOT_THROTTLED
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, Record, read_header
 from tests.simulation.bug import Bug, Original
 from tests.simulation.injected_group_bugs import GROUP_BUGS

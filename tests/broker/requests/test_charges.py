@@ -8,7 +8,8 @@ from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.quota.windows import SampledRate
-from kafkaproto.broker.requests.charges import Charged, charge_exempt, charge_fetch, charge_produce, charge_request
+from kafkaproto.broker.requests.charges import charge_exempt, charge_fetch, charge_produce, charge_request
+from kafkaproto.broker.requests.exchange import Charged
 
 
 def quotas(produce: float = 0, fetch: float = 0, request: float = 0) -> ClientQuotas:
