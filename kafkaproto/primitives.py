@@ -350,7 +350,8 @@ class RecordsType(BytesType):
             return super()._build(obj, stream, context, path)
         if splices is None:
             raise EncodeError(
-                path, f"expected bytes (got {safe_repr(obj)}); to encode a ByteRange, pass a list as `splices`"
+                path,
+                f"expected bytes (got {safe_repr(obj)}); a ByteRange is allowed only if the encoder's argument `splices` is a list",
             )
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))

@@ -1,6 +1,6 @@
 """The settings of a group: the config resource of type 32 (KIP-848).
 
-Follows `GroupConfig`, also in the messages about invalid settings. This module does not depend on wire messages.
+Follows `GroupConfig` in Kafka, also in the messages about invalid settings. This module does not depend on wire messages.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class Cleaned(NamedTuple):
 Shared = dict[object, Cleaned]
 """Maps the batches that a cleaning reads to the result of the cleaning, so that replicas with the same batches are cleaned only once.
 
-A new dict is used in each cleaning round. A key is an opaque tuple of the partition's store, the byte positions of the batches in it, the producers
-and the settings.
+A new dict is used in each cleaning round. A key has all inputs of a cleaning, such as the bytes of the batches, the known producers and the topic's
+settings. Replicas that hold the same batches share one store, so their keys are equal.
 """
 
 
@@ -133,7 +133,7 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
     """Return the time in ms by which the segments in `dirty` must be cleaned, None if there is no such time.
 
     It is max.compaction.lag.ms after the earliest timestamp among the first batches of these segments. It is None if max.compaction.lag.ms is not
-    set, or if the first batches have no timestamps. Follows `maxCompactionDelay`. limits: the topic's compaction settings.
+    set, or if the first batches have no timestamps. Follows `LogCleanerManager.maxCompactionDelay` in Kafka. limits: the topic's compaction settings.
     """
     first_timestamps = [next(headers(log.store, *segment.parts[0]))[1].max_timestamp for segment in dirty]
     timed = [timestamp for timestamp in first_timestamps if timestamp > 0]

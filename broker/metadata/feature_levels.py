@@ -1,6 +1,6 @@
 """Changes of the finalized levels of features, for UpdateFeatures (KIP-584).
 
-Follows `FeatureControlManager` and `MetadataVersion`. This module does not depend on wire messages.
+Follows `FeatureControlManager` and `MetadataVersion` in Kafka. This module does not depend on wire messages.
 """
 
 from __future__ import annotations

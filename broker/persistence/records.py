@@ -178,9 +178,9 @@ def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str])
 
 
 def config(owner: ConfigOwner, layer: Mapping[str, str]) -> MetadataRecord:
-    """Return the record of changed settings. layer: all settings that the owner has after the change.
+    """Return the record of a change of settings. It has all settings that their owner has after the change, not only the changed ones.
 
-    owner: a broker id, -1 (ALL_BROKERS), a group id, or the name of a client metrics subscription.
+    owner: a broker id, -1 (ALL_BROKERS), a group id (a str), or the `SubscriptionName` of a client metrics subscription. layer: these settings.
     """
     if isinstance(owner, SubscriptionName):
         return {"kind": "client_metrics", "name": owner.name, "layer": dict(layer)}

@@ -125,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
         type=_brokers,
         default=1,
         metavar="N",
-        help="number of brokers, with the ids 0 to N-1, or from node.id on (default: 1)",
+        help="number of brokers (default: 1); their ids begin at 0, or at the setting node.id if it is given",
     )
     main_parser.add_argument("--host", metavar="HOST", help=f"address to listen on (default: {DEFAULT_HOST})")
     main_parser.add_argument(

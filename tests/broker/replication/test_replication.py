@@ -122,7 +122,7 @@ def test_acks_all_produce_below_min_insync_replicas_gets_error_not_enough_replic
 
 
 @pytest.mark.rule("P-7")
-def test_acks_all_produce_to_a_single_replica_succeeds_if_min_insync_replicas_is_3() -> None:
+def test_acks_all_succeeds_at_replication_factor_1_even_if_min_insync_replicas_is_3() -> None:
     cluster = VirtualCluster(1)
     cluster.topic("t", 1, 1, min_insync_replicas="3")
     assert produced(cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)).error_code == 0
