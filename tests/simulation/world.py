@@ -220,8 +220,9 @@ class World:
         return [node.broker_id for node in self.cluster.state.nodes if node.running]
 
     def replica(self, broker_id: int, topic: str, index: int) -> Partition | None:
-        node = self.cluster.state.nodes[broker_id]
-        return node.replicas.partitions.get((topic, index)) if node.running else None
+        """Return the replica on a broker, or None if there is none: the broker does not run, or `broker_id` is -1, as for a missing leader."""
+        node = self.cluster.state.nodes.running(broker_id)
+        return None if node is None else node.replicas.partitions.get((topic, index))
 
     def leader(self, topic: str, index: int) -> Partition | None:
         """Return the replica that leads, or None if there is no leader."""
