@@ -45,14 +45,17 @@ def hash_order(texts: Iterable[str], table: int = SMALLEST_TABLE) -> list[str]:
     return java_order(texts, java_hash_bits, table)
 
 
-def java_order(items: Iterable[Item], bits: Callable[[Item], int], table: int = SMALLEST_TABLE) -> list[Item]:
+def java_order(
+    items: Iterable[Item], bits: Callable[[Item], int], table: int = SMALLEST_TABLE, *, most: int = 0
+) -> list[Item]:
     """Return distinct items in the order of a Java `HashSet` or `HashMap` to which they were added one by one.
 
     Java turns a bucket with more than eight items into a tree. This function does not, so its order of items in such a bucket may differ from Java's.
-    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. table: the number of buckets of the empty set, a power of two.
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. table: the number of buckets of the empty set, a power of two. most:
+    the largest number of items that the table has ever had; 0 if it never had more than the `items`. The table never shrinks.
     """
     added = list(dict.fromkeys(items))
-    while len(added) * 4 > table * 3:
+    while max(len(added), most) * 4 > table * 3:
         table *= 2
     return sorted(added, key=lambda item: _bucket(bits(item), table))
 
@@ -198,14 +201,15 @@ def scala_map_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[
     return _trie_order({item: _scala_hash(bits(item)) for item in distinct}, 0)
 
 
-def scala_table_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[Item]:
+def scala_table_order(items: Iterable[Item], bits: Callable[[Item], int], *, most: int = 0) -> list[Item]:
     """Return distinct items in the order of a mutable `HashMap` of Scala 2.13 to which they were added one by one.
 
-    bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the largest number of items that the table has ever had; 0 if
+    it never had more than the `items`. The table never shrinks.
     """
     hashes = {item: bits(item) ^ bits(item) >> 16 for item in items}
     table = SMALLEST_TABLE
-    while len(hashes) * 4 >= table * 3:
+    while max(len(hashes), most) * 4 >= table * 3:
         table *= 2
     half = 1 << (HASH_BITS - 1)  # the hashes in a bucket are sorted as signed numbers
     return sorted(hashes, key=lambda item: (hashes[item] & (table - 1), hashes[item] ^ half))

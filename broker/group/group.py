@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.partition_table import PartitionTable
@@ -18,7 +19,8 @@ from kafkaproto.broker.group.results import ALWAYS, JoinedMember, JoinReply, Joi
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, have_impossible_size, subscribed_topics
 from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.hash_order import hash_order, scala_order
+from kafkaproto.hash_order import hash_order, java_order, scala_order, scala_table_order
+from kafkaproto.partitioner import java_hash_bits
 
 
 class GroupState(Enum):
@@ -46,7 +48,8 @@ class Member:
 
     group_instance_id: the `group.instance.id` of a static member; None for a dynamic one. is_new: whether the member has not received the response to
     its first join, so that it cannot send heartbeats. assignment: the encoded assignment that the group leader sent for the member. join_reply,
-    sync_reply: the function that sends the response to the member's waiting JoinGroup or SyncGroup, None if there is no such request.
+    sync_reply: the function that sends the response to the member's waiting JoinGroup or SyncGroup, None if there is no such request. hash_bits: the
+    `hashCode()` of the member id in Java, as an unsigned number. It is stored because each generation needs it.
     """
 
     member_id: str
@@ -61,6 +64,10 @@ class Member:
     join_reply: JoinReply | None = None
     sync_reply: SyncReply | None = None
     session_timer: Timer | None = None
+    hash_bits: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hash_bits = java_hash_bits(self.member_id)
 
     @property
     def is_waiting(self) -> bool:
@@ -76,7 +83,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One classic group. Members are in the order in which they joined; the first of them becomes leader if there is no leader."""
+    """One classic group. Members are in the order in which they joined; the first member of an empty group becomes its leader."""
 
     group_id: str
     state_since_ms: int
@@ -99,6 +106,8 @@ class Group:
     None if the group does not use the consumer protocol, or if a subscription cannot be decoded.
     """
     members: dict[str, Member] = field(default_factory=dict)
+    most_members: int = 0
+    """The largest number of members that the group had before a member was removed. It determines the order of `in_table_order`."""
     static_ids: dict[str, str] = field(default_factory=dict)
     """Maps group instance ids to member ids."""
     pending: dict[str, Timer] = field(default_factory=dict)
@@ -210,11 +219,12 @@ class Group:
             self.static_ids[member.group_instance_id] = member.member_id
 
     def remove(self, member_id: str) -> None:
+        self.most_members = max(self.most_members, len(self.members))
         member = self.members.pop(member_id, None)
         if member is not None and member.group_instance_id is not None:
             del self.static_ids[member.group_instance_id]
         if self.leader_id == member_id:
-            self.leader_id = next(iter(self.members), None)
+            self.leader_id = next((other.member_id for other in in_table_order(self)), None)
         self.owing_sync.pop(member_id, None)
 
     def rename(self, member: Member, new_id: str) -> None:
@@ -222,21 +232,21 @@ class Group:
         old_id = member.member_id
         self.members = {new_id if key == old_id else key: value for key, value in self.members.items()}
         self.owing_sync = {new_id if key == old_id else key: None for key in self.owing_sync}
-        member.member_id = new_id
+        member.member_id, member.hash_bits = new_id, java_hash_bits(new_id)
         assert member.group_instance_id is not None
         self.static_ids[member.group_instance_id] = new_id
         if self.leader_id == old_id:
             self.leader_id = new_id
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined again; otherwise the first member that has joined becomes leader.
+        """Keep the leader if it has joined again; otherwise the first member that has joined, in the order of Kafka's table, becomes leader.
 
         Returns False if no member has joined.
         """
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_reply is not None:
             return True
-        joined_member = next((m for m in self.members.values() if m.join_reply is not None), None)
+        joined_member = next((m for m in in_table_order(self) if m.join_reply is not None), None)
         if joined_member is None:
             return False
         self.leader_id = joined_member.member_id
@@ -323,7 +333,7 @@ class Group:
     def joined_members(self) -> list[JoinedMember]:
         """Return all members with their metadata for the chosen protocol, as the leader gets them."""
         name = self.protocol_name or ""
-        return [JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in self.members.values()]
+        return [JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in in_table_order(self)]
 
     def current_generation(self, member_id: str) -> JoinResult:
         """Return the JoinGroup result that puts the member `member_id` into the current generation. The leader's result lists all members, too."""
@@ -346,3 +356,9 @@ class Group:
         if self.protocol_name is None:
             return frozenset()
         return subscribed_topics(m.metadata(self.protocol_name) for m in self.members.values())
+
+
+def in_table_order(group: Group) -> list[Member]:
+    """Return the members in the order of Kafka's table of them: a `HashMap` of Java, or with the coordinator in Scala one of Scala (GC-28)."""
+    order = java_order if group.is_new_coordinator else scala_table_order
+    return order(group.members.values(), attrgetter("hash_bits"), most=group.most_members)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
-from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.group import Group, GroupState, in_table_order
 from kafkaproto.broker.group.migration import AnyGroup, encode_assignment
 from kafkaproto.broker.group.results import UNKNOWN_GROUP, DescribedMember, GroupDescription, GroupOverview
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
@@ -51,7 +51,7 @@ def described(group: AnyGroup | None, group_id: str, *, keeps_assignments: bool)
             member.metadata(name) if stable else b"",
             member.assignment if stable or keeps_assignments else b"",
         )
-        for member in group.members.values()
+        for member in in_table_order(group)
     ]
     return GroupDescription(group.group_id, group.state.value, 0, group.protocol_type or "", name, members)
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from kafkaproto.broker.group import consumer_records
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
-from kafkaproto.broker.group.group import Group
+from kafkaproto.broker.group.group import Group, in_table_order
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.records import (
     KAFKA_3_9,
@@ -361,7 +361,7 @@ def snapshot(group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
             member.metadata(group.protocol_name or ""),
             assignments.get(member.member_id, b""),
         )
-        for member in group.members.values()
+        for member in in_table_order(group)
     )
     return StoredGroup(
         group.protocol_type or "",

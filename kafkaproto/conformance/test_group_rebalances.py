@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.conformance.groups import Client, Group, enter_together, make_stable
+from kafkaproto.conformance.groups import Client, Group, enter_together, has_new_coordinator, make_stable
 from kafkaproto.conformance.scene import wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.hash_order import java_order, scala_table_order
+from kafkaproto.partitioner import java_hash_bits
 
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
 REBALANCE_MS = 2_000
@@ -244,3 +246,28 @@ def test_parked_join_of_a_member_that_is_removed_gets_unknown_member_id(subject:
 
 def _error_of(client: Client) -> int:
     return int(client.joined().error_code)
+
+
+@pytest.mark.rule("GC-26", "GC-28", "GC-52")
+@pytest.mark.parametrize("count", [4, 13])
+def test_members_have_the_order_of_a_hash_table_and_the_first_is_the_next_leader(subject: Subject, count: int) -> None:
+    """The table is one of Java, or with the coordinator in Scala one of Scala. It does not shrink when a member leaves."""
+    group = Group(subject)
+    leader, *others = (group.client() for _ in range(count))
+    assert leader.enter().error_code == 0
+    for number, client in enumerate(others, 2):
+        client.send_enter()
+        group.wait_for("PreparingRebalance", number)
+    response = leader.join()
+    member_ids = [leader.member_id, *(client.joined().member_id for client in others)]
+    order = java_order if has_new_coordinator(subject) else scala_table_order
+    assert [member.member_id for member in response.members] == order(member_ids, java_hash_bits)
+    assert [member.member_id for member in group.describe().members] == order(member_ids, java_hash_bits)
+
+    assert group.leave((leader.member_id, None))[0] == 0
+    remaining_ids = order(member_ids[1:], java_hash_bits, most=count)
+    for client in others:
+        client.send_join()
+    responses = {client.member_id: client.joined() for client in others}
+    assert {each.leader for each in responses.values()} == {remaining_ids[0]}
+    assert [member.member_id for member in responses[remaining_ids[0]].members] == remaining_ids

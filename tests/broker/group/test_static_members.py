@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.broker.group.results import LeavingMember
+from kafkaproto.hash_order import scala_table_order
+from kafkaproto.partitioner import java_hash_bits
 from tests.support.broker.group_bench import DELAY_MS, SESSION_MS, Bench
 
 ILLEGAL_GENERATION, INCONSISTENT, UNKNOWN_MEMBER, REBALANCING, FENCED = 22, 23, 25, 27, 82
@@ -68,6 +70,18 @@ def test_KIP814_join_group_v9_returns_skip_assignment_true_to_a_static_group_lea
     assert result.skip_assignment and len(result.members) == 2
     other = bench.join(instance="follower", protocols=BOTH, skip=True).answer
     assert not other.skip_assignment and list(other.members) == [] and other.leader_id == result.member_id
+
+
+@pytest.mark.rule("GC-28")
+def test_members_are_listed_in_the_order_of_their_new_ids_after_a_static_rejoin(bench: Bench) -> None:
+    _, follower = stable(bench)
+    are_leaders_first = set()
+    for _ in range(20):
+        result = bench.join(instance="leader", protocols=BOTH, skip=True).answer
+        listed_ids = [member.member_id for member in result.members]
+        assert listed_ids == scala_table_order([result.member_id, follower], java_hash_bits)
+        are_leaders_first.add(listed_ids[1] == follower)
+    assert are_leaders_first == {False, True}
 
 
 def test_static_rejoin_that_changes_the_group_protocol_starts_a_rebalance(bench: Bench) -> None:
