@@ -350,8 +350,7 @@ class RecordsType(BytesType):
             return super()._build(obj, stream, context, path)
         if splices is None:
             raise EncodeError(
-                path,
-                f"expected bytes (got {safe_repr(obj)}); a ByteRange is allowed only if the encoder's argument `splices` is a list",
+                path, f"expected bytes (got {safe_repr(obj)}); a ByteRange needs a list as the argument `splices`"
             )
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))
