@@ -150,8 +150,8 @@ A result counts only for the code with which it was measured:
 """
 CURRENT = "All {parts} parts have a result for the code of {head}, at which this page was written."
 NOT_CURRENT = (
-    "When this page was written, at {head}, {outdated} of {parts} parts had no result for the code of this commit: they were not run, or the code "
-    "has changed since, or they do not hold. They must be run."
+    "When this page was written, at {head}, {outdated} of {parts} parts had no result for the code of this commit. `make long` runs them again. The "
+    "table says of each part whether its result is of older code."
 )
 
 
