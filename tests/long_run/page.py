@@ -117,7 +117,7 @@ KINDS = (
         "Conversations: assignments",
         "conversations-assignments-.*",
         "KIP-848 groups with many members get the assignments that a real Kafka gives.",
-        "",
+        "Groups have up to 14 members and topics up to 16 partitions. With more, the differences that GN-45 names could show.",
         _CONVERSATIONS,
     ),
     Kind(

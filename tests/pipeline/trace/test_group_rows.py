@@ -189,7 +189,6 @@ def test_row_of_a_group_request_without_a_response_has_null_in_the_error_column(
 
 
 def test_row_of_an_offset_committed_by_topic_id_contains_the_topic_id() -> None:
-    """Version 10 of OffsetCommit is unstable in 4.2, where no broker serves it."""
     topic = OffsetCommitRequestTopic(topic_id=bytes(range(16)), partitions=[OffsetCommitRequestPartition(1, 5)])
     [(table, row)] = GROUP_ROWS[ApiKey.OFFSET_COMMIT]({}, OffsetCommitRequest("g", topics=[topic]), None)
     assert (table, row["topic"], row["topic_id"], row["offset"]) == ("group_offsets", None, bytes(range(16)).hex(), 5)

@@ -65,6 +65,8 @@ class Members:
         self._launched = self._ready = 0
         """The number of programs that were launched, and of those that are ready for the command `start`."""
         self._errors: dict[str, IO[bytes]] = {}
+        self.clients: dict[str, Client] = {}
+        """The client of each member that was ever started, by the member's name."""
 
     def __enter__(self) -> Self:
         return self
@@ -96,6 +98,7 @@ class Members:
     def start(self, member: str, client: Client, instance_id: str | None = None) -> None:
         """Start a member that subscribes to the topic."""
         self._processes[member] = self._prepared or self._launch(member, client)
+        self.clients[member] = client
         self._prepared = None
         self.send(
             member,
