@@ -1,10 +1,9 @@
 """The group coordinator of one broker: requests of classic groups (join, sync, heartbeat, leave), and operations on all groups.
 
 A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. Groups are loaded from that partition when the broker becomes
-its leader, and dropped from memory when the broker stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback exactly
-once, at once or later. Corresponds to Kafka's `GroupCoordinator` (3.9), with one difference: if a member sends a second join or sync while its first
-still waits for the response, Kafka never responds to the first. This coordinator responds to the first with REBALANCE_IN_PROGRESS, so that the
-connection does not hang (GC-24). This module does not depend on wire messages, connections or clocks.
+its leader, and dropped from memory when the broker stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback at most
+once, at once or later. The callback is never called if the member sends the same request again (GC-24) or is removed with a waiting sync (GC-49).
+Corresponds to Kafka's `GroupCoordinator` (3.9). This module does not depend on wire messages, connections or clocks.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ class GroupCoordinator:
     # Join
 
     def join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> None:
-        """Handle JoinGroup. `reply` is called once: now, at the end of the join phase, or when the member is removed or joins again."""
+        """Handle JoinGroup. Call `reply` now, at the end of the join phase, or when the member is removed; never if it joins again before (GC-24)."""
         result = self._join(request, now_ms, reply)
         if result is not None:
             self._replies.put(reply, result)
@@ -205,7 +204,7 @@ class GroupCoordinator:
     # Sync, heartbeat, leave
 
     def sync(self, request: SyncRequest, now_ms: int, reply: SyncReply) -> None:
-        """Handle SyncGroup. `reply` is called once: now, when the leader sends the assignment, on a rebalance, or when the member is removed."""
+        """Handle SyncGroup. Call `reply` now, on an assignment or a rebalance; never if the member syncs again or is removed (GC-24, GC-49)."""
         result = self._sync(request, now_ms, reply)
         if result is not None:
             self._replies.put(reply, result)

@@ -90,11 +90,10 @@ class Rebalance:
     def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
         """Store the protocols and timeouts from the JoinGroup request of a current member, and the function `reply` that sends the response later.
 
-        If an earlier JoinGroup of the member still waits, that request gets REBALANCE_IN_PROGRESS. reply: called at the end of the join phase; None
-        if the calling code sends the response itself, so that the request does not wait.
+        If an earlier JoinGroup of the member still waits, it never gets a response (GC-24). reply: called at the end of the join phase; None if the
+        calling code sends the response itself, so that the request does not wait.
         """
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
-        self.respond_to_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
         member.protocols = request.protocols
         member.session_timeout_ms = request.session_timeout_ms
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
@@ -103,7 +102,7 @@ class Rebalance:
     # Members go
 
     def remove_member(self, group: Group, member: Member, now_ms: int) -> None:
-        """Remove a member that left or expired, and start a rebalance. A waiting request of the member gets the error UNKNOWN_MEMBER_ID.
+        """Remove a member that left or expired, and start a rebalance. A waiting JoinGroup of the member gets the error UNKNOWN_MEMBER_ID.
 
         During the join phase no rebalance starts, but the phase ends if all remaining members have joined.
         """
@@ -115,9 +114,12 @@ class Rebalance:
             self.complete_join_if_all_are_here(group, now_ms)
 
     def drop(self, group: Group, member: Member) -> None:
-        """Remove a member without starting a rebalance. A waiting request of the member gets the error UNKNOWN_MEMBER_ID."""
+        """Remove a member without starting a rebalance.
+
+        A waiting JoinGroup of the member gets the error UNKNOWN_MEMBER_ID. A waiting SyncGroup never gets a response (GC-49).
+        """
         self.respond_to_join(member, JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID))
-        self.respond_to_sync(member, SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
+        member.sync_reply = None
         cancel(member.session_timer)
         member.session_timer = None
         group.remove(member.member_id)
@@ -236,9 +238,8 @@ class Rebalance:
     def park_sync(self, group: Group, member: Member, reply: SyncReply) -> None:
         """Hold the member's SyncGroup request back until the leader sends the assignment; `reply` is called then.
 
-        If an earlier SyncGroup request of the member still waits, it gets REBALANCE_IN_PROGRESS.
+        If an earlier SyncGroup request of the member still waits, it never gets a response (GC-24).
         """
-        self.respond_to_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_reply = reply
         self.has_synced(group, member)
 

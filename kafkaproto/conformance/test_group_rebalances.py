@@ -13,6 +13,8 @@ from kafkaproto.partitioner import java_hash_bits
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
 REBALANCE_MS = 2_000
 SESSION_MS = 6_000
+NO_RESPONSE_MS = 1_000
+"""The time in ms without a response after which a test assumes that the request never gets one."""
 
 
 @pytest.mark.rule("GC-16", "GC-24", "GC-26", "GC-38", "GC-43", "GC-52", "SN-5")
@@ -242,6 +244,68 @@ def test_parked_join_of_a_member_that_is_removed_gets_unknown_member_id(subject:
     assert result == (0, [(a.member_id, None, 0), (b.member_id, None, 0)])
     assert _error_of(a) == 25
     assert (c.heartbeat(), c.join().generation_id) == (27, 3)
+
+
+@pytest.mark.rule("GC-24")
+def test_first_of_two_parked_join_groups_of_a_member_never_gets_a_response(subject: Subject) -> None:
+    """A member sends JoinGroup over two connections while the other member has not joined. Only the second request gets a response."""
+    group = Group(subject)
+    a, b = group.client(), group.client()
+    make_stable(a, b)
+    again = group.client(a.member_id)
+    a.send_join()
+    assert a.is_parked()
+    again.send_join()
+    assert again.is_parked()
+    assert _gets_no_response(a)
+    assert group.state() == ("PreparingRebalance", 2)
+    b.send_join()
+    assert (b.joined().generation_id, again.joined().generation_id) == (3, 3)
+    assert _gets_no_response(a)
+    assert (again.heartbeat(), group.state()) == (0, ("CompletingRebalance", 2))
+
+
+@pytest.mark.rule("GC-24")
+def test_first_of_two_parked_sync_groups_of_a_member_never_gets_a_response(subject: Subject) -> None:
+    """A member sends SyncGroup over three connections before the leader does. Only the last request gets a response.
+
+    The second connection is closed before the leader sends the assignment. This does not affect the last request.
+    """
+    group = Group(subject)
+    leader, first = group.client(), group.client()
+    enter_together(leader, first)
+    closed, last = group.client(first.member_id), group.client(first.member_id)
+    closed.generation = last.generation = first.generation
+    for client in (first, closed, last):
+        client.send_sync()
+        assert client.is_parked()
+    assert _gets_no_response(first)
+    closed.connection.close()
+    assert leader.sync({first.member_id: b"x"}).error_code == 0
+    assert last.synced().assignment == b"x"
+    assert _gets_no_response(first)
+    assert (leader.heartbeat(), last.heartbeat(), group.state()) == (0, 0, ("Stable", 2))
+
+
+@pytest.mark.rule("GC-49")
+def test_parked_sync_of_a_member_that_is_removed_never_gets_a_response(subject: Subject) -> None:
+    """The other member, which leads the group, joins and syncs again without the removed member."""
+    group = Group(subject)
+    leader, removed = group.client(), group.client()
+    enter_together(leader, removed)
+    removed.send_sync()
+    assert removed.is_parked()
+    assert group.leave((removed.member_id, None)) == (0, [(removed.member_id, None, 0)])
+    assert _gets_no_response(removed)
+    assert leader.heartbeat() == 27
+    assert leader.join().generation_id == leader.generation == 3
+    assert leader.sync({leader.member_id: b"x"}).assignment == b"x"
+    assert _gets_no_response(removed)
+
+
+def _gets_no_response(client: Client) -> bool:
+    """Return whether the client's request gets no response within a second (`NO_RESPONSE_MS`)."""
+    return client.subject.answer_or_none(client.connection, NO_RESPONSE_MS) is None
 
 
 def _error_of(client: Client) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -15,28 +15,56 @@ from tests.support.broker.group_bench import Answers, Bench
 PROTOCOLS = ((("range", b"1"), ("rr", b"1")), (("rr", b"2"), ("range", b"2")), (("range", b"3"),))
 
 
+class Parked(NamedTuple):
+    """A JoinGroup or SyncGroup without a response yet. kind: join or sync. member_id: the id of the member that sent it."""
+
+    kind: str
+    member_id: str
+    answers: Answers
+
+
 class GroupMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.bench = Bench(group_max_size=4, offsets_retention_check_interval_ms=10**9)
-        self.parked: list[tuple[str, Answers]] = []
+        self.parked: list[Parked] = []
+        self.described: set[str] = set()
+        """The ids of all members that the group has had."""
+        self.forgotten: list[Answers] = []
+        """The responses to requests that the coordinator must never answer. Each must stay empty."""
         self.ids: list[str] = []
         self.generation = 0
         self.leaders: dict[int, str] = {}
 
-    def _watch(self, kind: str, answers: Answers) -> None:
-        self.parked.append((kind, answers))
+    def _watch(self, kind: str, answers: Answers, member_id: str = "") -> None:
+        """Watch the response to a request. If the request is parked, it replaces an earlier parked one of the same member (GC-24)."""
+        ids = {member.member_id for member in self._members()}
+        new_ids, self.described = ids - self.described, self.described | ids
+        if not answers:
+            if not member_id:
+                [member_id] = new_ids
+            self._forget(lambda earlier: earlier[:2] == (kind, member_id))
+        self.parked.append(Parked(kind, member_id, answers))
+
+    def _forget(self, is_forgotten: Callable[[Parked], bool]) -> None:
+        """Expect that the unanswered requests for which `is_forgotten` returns true never get a response."""
+        forgotten = [request for request in self.parked if not request.answers and is_forgotten(request)]
+        self.forgotten += [request.answers for request in forgotten]
+        self.parked = [request for request in self.parked if request not in forgotten]
 
     def _collect(self) -> None:
         """Read the new responses and check them: one per request, one leader per generation, and increasing generations."""
         waiting = []
-        for kind, responses in self.parked:
-            assert len(responses) <= 1, "answered twice"
-            if not responses:
-                waiting.append((kind, responses))
-            elif kind == "join":
-                self._joined(responses[0])
+        for request in self.parked:
+            assert len(request.answers) <= 1, "answered twice"
+            if not request.answers:
+                waiting.append(request)
+            elif request.kind == "join":
+                self._joined(request.answers[0])
         self.parked = waiting
+        members = {member.member_id for member in self._members()}
+        self._forget(lambda request: request.kind == "sync" and request.member_id not in members)  # GC-49
+        assert not any(self.forgotten), "a forgotten request got a response"
 
     def _joined(self, result: Any) -> None:
         if result.member_id and result.member_id not in self.ids:
@@ -62,13 +90,16 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.ids)
     @rule(data=st.data(), protocols=st.sampled_from(PROTOCOLS))
     def join_again(self, data: st.DataObject, protocols: tuple[tuple[str, bytes], ...]) -> None:
-        self._watch("join", self.bench.join(data.draw(st.sampled_from(self.ids)), protocols, rebalance_ms=20_000))
+        member_id = data.draw(st.sampled_from(self.ids))
+        self._watch("join", self.bench.join(member_id, protocols, rebalance_ms=20_000), member_id)
 
     @precondition(lambda self: self.ids)
     @rule(data=st.data(), back=st.sampled_from([0, 0, 0, 1]))
     def sync(self, data: st.DataObject, back: int) -> None:
         member_id = data.draw(st.sampled_from(self.ids))
-        self._watch("sync", self.bench.sync(member_id, self.generation - back, dict.fromkeys(self.ids, b"a")))
+        self._watch(
+            "sync", self.bench.sync(member_id, self.generation - back, dict.fromkeys(self.ids, b"a")), member_id
+        )
 
     @precondition(lambda self: self.ids)
     @rule(data=st.data())
@@ -92,7 +123,7 @@ class GroupMachine(RuleBasedStateMachine):
         joins: dict[str, Answers] = {}
         for member_id in members * 2:  # at first some members have other protocols than before, and all must rejoin
             joins[member_id] = self.bench.join(member_id, PROTOCOLS[0])
-            self._watch("join", joins[member_id])
+            self._watch("join", joins[member_id], member_id)
         for _ in range(70):  # members that got an id but do not join time out
             if all(joins.values()):
                 break
@@ -100,7 +131,7 @@ class GroupMachine(RuleBasedStateMachine):
         joined = {i: responses.answer for i, responses in joins.items() if responses.answer.error_code == 0}
         leaders = {response.leader_id for response in joined.values()}
         for member_id in sorted(joined, key=lambda i: i in leaders):
-            self._watch("sync", self.bench.sync(member_id, joined[member_id].generation_id, {}))
+            self._watch("sync", self.bench.sync(member_id, joined[member_id].generation_id, {}), member_id)
         assert {member.member_id for member in self._members()} == set(joined)
         assert not joined or (self.bench.state == "Stable" and len(leaders) == 1)
 
@@ -129,7 +160,7 @@ class GroupMachine(RuleBasedStateMachine):
         assert len(set(ids)) == len(ids) and len(set(instances)) == len(instances)
         assert bool(members) or state in ("Empty", "Dead", "PreparingRebalance")
         assert not members or state not in ("Empty", "Dead")
-        joins, syncs = ([kind for kind, _ in self.parked].count(kind) for kind in ("join", "sync"))
+        joins, syncs = ([request.kind for request in self.parked].count(kind) for kind in ("join", "sync"))
         # Members that have not rejoined yet may exceed the limit: the last ones are rejected.
         assert joins <= 4 and (state == "PreparingRebalance" or len(members) <= 4)
         assert joins == 0 or state == "PreparingRebalance"

@@ -263,15 +263,6 @@ def test_new_member_is_removed_if_its_join_is_not_completed_within_five_minutes(
     assert len(bench.join(leader, session_ms=1_800_000).answer.members) == 1
 
 
-def test_second_join_of_a_member_completes_its_first_parked_join_with_an_error(bench: Bench) -> None:
-    leader, follower = bench.stable(2)
-    first = bench.join(leader)
-    second = bench.join(leader)
-    assert first.answer.error_code == REBALANCING
-    bench.join(follower)
-    assert second.answer.error_code == 0 and len(first) == 1
-
-
 def test_sync_group_sent_while_join_responses_are_delivered_gets_a_single_response(bench: Bench) -> None:
     """The other member's response is not lost, and no request gets two responses."""
     synced: list[object] = []
