@@ -7,7 +7,7 @@ This module does not depend on Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from typing import TypeVar
 
 from kafkaproto.partitioner import java_hash_bits
@@ -201,11 +201,24 @@ def scala_map_order(items: Iterable[Item], bits: Callable[[Item], int]) -> list[
     return _trie_order({item: _scala_hash(bits(item)) for item in distinct}, 0)
 
 
-def scala_table_order(items: Iterable[Item], bits: Callable[[Item], int], *, most: int = 0) -> list[Item]:
+def scala_filtered_order(items: Iterable[Item], kept: Container[Item], bits: Callable[[Item], int]) -> list[Item]:
+    """Return items in the order of an immutable `Map` of Scala 2.13 from which the method `filter` took only the items in `kept`.
+
+    A `Map` with more than four entries stays a hash table when it is filtered, also if at most four entries remain. items: the items of the `Map`
+    that is filtered, as they were added. bits: a function that returns the 32 bits of an item's `hashCode()` in Java.
+    """
+    distinct = list(dict.fromkeys(items))
+    kept_items = [item for item in distinct if item in kept]
+    if len(distinct) <= SMALL_MAP:
+        return kept_items
+    return _trie_order({item: _scala_hash(bits(item)) for item in kept_items}, 0)
+
+
+def scala_table_order(items: Iterable[Item], bits: Callable[[Item], int], most: int = 0) -> list[Item]:
     """Return distinct items in the order of a mutable `HashMap` of Scala 2.13 to which they were added one by one.
 
-    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the largest number of items that the table has ever had; 0 if
-    it never had more than the `items`. The table never shrinks.
+    bits: a function that returns the 32 bits of an item's `hashCode()` in Java. most: the largest number of items for which the map has ever made
+    room; 0 if it was never larger than the number of `items`. It determines the size of the table, as in `timeline_order`.
     """
     hashes = {item: bits(item) ^ bits(item) >> 16 for item in items}
     table = SMALLEST_TABLE

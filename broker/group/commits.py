@@ -245,7 +245,7 @@ class Commits:
     def forget_topic(self, topic: str, now_ms: int) -> None:
         """Delete the committed offsets that the groups of this broker have for `topic`, because the topic was deleted (GO-25)."""
         for group in (*self._groups, *self._groups.forgotten):
-            stored_keys = (*group.offsets, *group.pending_offsets.partitions())
+            stored_keys = (*sorted(group.offsets), *group.pending_offsets.partitions())
             keys = dict.fromkeys(key for key in stored_keys if key[0] == topic)
             if self._groups.drop(group, keys, now_ms):
                 # Without tombstones they stay in the log, but a new topic of this name must not have them now.
@@ -256,7 +256,11 @@ class Commits:
     def _store(
         self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply
     ) -> None:
-        accepted, results = split_by_metadata(offsets, self._rebalance.settings.offset_metadata_max_bytes)
+        accepted, results = split_by_metadata(
+            offsets,
+            self._rebalance.settings.offset_metadata_max_bytes,
+            in_scala_order=not self._storage.is_new_coordinator,
+        )
         if not accepted:
             self._storage.await_writes(
                 group.group_id,

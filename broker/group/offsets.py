@@ -9,7 +9,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.hash_order import scala_copy_order, topic_id_partition_hash_bits
+from kafkaproto.hash_order import (
+    scala_copy_order,
+    scala_filtered_order,
+    scala_table_order,
+    topic_id_partition_hash_bits,
+)
 
 K = TypeVar("K", bound=str | bytes)
 PartitionKey = tuple[str, int]
@@ -71,18 +76,23 @@ def is_too_long(metadata: str, max_bytes: int) -> bool:
 
 
 def split_by_metadata(
-    offsets: Mapping[PartitionKey, CommittedOffset], max_bytes: int
+    offsets: Mapping[PartitionKey, CommittedOffset], max_bytes: int, *, in_scala_order: bool
 ) -> tuple[dict[PartitionKey, CommittedOffset], dict[PartitionKey, int]]:
     """Return (the offsets that may be stored, an error code for each partition whose offset has too long metadata).
 
-    max_bytes: the maximum length of metadata (`offset.metadata.max.bytes`). The error code is OFFSET_METADATA_TOO_LARGE (12).
+    max_bytes: the maximum length of metadata (`offset.metadata.max.bytes`). The error code is OFFSET_METADATA_TOO_LARGE (12). in_scala_order: whether
+    the offsets that may be stored have the order in which Kafka's group coordinator in Scala writes them, otherwise that of `offsets` (GO-4).
     """
     errors = {
         key: int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
         for key, committed in offsets.items()
         if is_too_long(committed.metadata, max_bytes)
     }
-    return {key: committed for key, committed in offsets.items() if key not in errors}, errors
+    accepted = {key: committed for key, committed in offsets.items() if key not in errors}
+    if in_scala_order and len(accepted) > 1:
+        keys = scala_table_order(offsets, topic_id_partition_hash_bits)
+        accepted = {key: offsets[key] for key in scala_filtered_order(keys, accepted, topic_id_partition_hash_bits)}
+    return accepted, errors
 
 
 def expired(

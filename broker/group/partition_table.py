@@ -1,4 +1,4 @@
-"""A dict of partitions that also returns them in the order of the tables in which Kafka's group coordinator in Java stores offsets (GO-36).
+"""A dict of partitions that also returns them in the order of the tables in which Kafka's group coordinators store offsets (GO-9, GO-36).
 
 This module does not depend on groups or wire messages.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TypeVar
 
 from kafkaproto.broker.group.offsets import PartitionKey
-from kafkaproto.hash_order import ALL_BITS, timeline_order
+from kafkaproto.hash_order import ALL_BITS, partition_hash_bits, scala_table_order, timeline_order
 from kafkaproto.partitioner import java_hash_bits
 
 Value = TypeVar("Value")
@@ -33,17 +33,22 @@ class _Indexes:
 class PartitionTable(MutableMapping[PartitionKey, Value]):
     """A dict of partitions to values. Iterating over it returns the partitions in the order in which they were added.
 
-    Kafka keeps a `TimelineHashMap` of the topics, and for each topic one of its partition indexes. Their orders depend on the keys that were added
-    and removed before: a table grows with its number of keys and never shrinks. When a topic loses its last partition, its table is removed; when the
-    last topic is removed, the table of topics is removed, and a later one starts small.
+    Kafka's coordinator in Java keeps a `TimelineHashMap` of the topics, and for each topic one of its partition indexes. Their orders depend on the
+    keys that were added and removed before: a table grows with its number of keys and never shrinks. When a topic loses its last partition, its table
+    is removed; when the last topic is removed, the table of topics is removed, and a later one starts small.
+
+    The coordinator in Scala (3.9) keeps one mutable `HashMap` of all partitions. It makes room for a new key before it replaces the value of an old
+    one, too, and never shrinks. When a coordinator loads the group, the new `HashMap` has room for its offsets only, so that the table is copied.
     """
 
-    __slots__ = ("_most_topics", "_topics", "_values")
+    __slots__ = ("_most", "_most_topics", "_topics", "_values")
 
     def __init__(self, values: Mapping[PartitionKey, Value] | None = None) -> None:
         self._values: dict[PartitionKey, Value] = {}
         self._topics: dict[str, _Indexes] = {}
         self._most_topics = 0
+        self._most = 0
+        """The largest number of partitions for which the table of the coordinator in Scala has ever made room."""
         self.put_all(values or {})
 
     def put_all(self, values: Mapping[PartitionKey, Value]) -> None:
@@ -62,6 +67,7 @@ class PartitionTable(MutableMapping[PartitionKey, Value]):
             self._most_topics = max(self._most_topics, len(self._topics))
         partitions.most = max(partitions.most, len(partitions.indexes) + 1)
         partitions.indexes[index] = None
+        self._most = max(self._most, len(self._values) + 1)
         self._values[key] = value
 
     def __delitem__(self, key: PartitionKey) -> None:
@@ -84,10 +90,14 @@ class PartitionTable(MutableMapping[PartitionKey, Value]):
         return key in self._values
 
     def in_table_order(self) -> dict[PartitionKey, Value]:
-        """Return a dict with the partitions in the order in which Kafka's tables iterate: topic by topic."""
+        """Return a dict with the partitions in the order of the tables of Kafka's coordinator in Java: topic by topic."""
         topics = timeline_order(self._topics, java_hash_bits, self._most_topics)
         keys = [(topic, index) for topic in topics for index in _in_order(self._topics[topic])]
         return {key: self._values[key] for key in keys}
+
+    def in_scala_order(self) -> list[PartitionKey]:
+        """Return the partitions in the order of the table of Kafka's coordinator in Scala."""
+        return scala_table_order(self._values, partition_hash_bits, self._most)
 
 
 def _in_order(partitions: _Indexes) -> list[int]:

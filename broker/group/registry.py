@@ -27,6 +27,7 @@ from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage, Stored
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics, Topic
+from kafkaproto.broker.group.tombstone_order import order_of, order_of_all, order_of_expired
 from kafkaproto.broker.group.visible_groups import VisibleGroups
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
@@ -220,7 +221,7 @@ class Registry:
             if group is None:
                 results[group_id] = ErrorCode.GROUP_ID_NOT_FOUND
             elif not group.members and (isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)):
-                keys = dict.fromkeys((*group.offsets, *group.pending_offsets.partitions()))
+                keys = order_of_all(group.offsets, group.pending_offsets, is_java=self._storage.is_new_coordinator)
                 results[group_id] = self._storage.delete(group, keys, now_ms, group_too=True)
                 if not results[group_id]:
                     group.offsets = PartitionTable()
@@ -233,20 +234,20 @@ class Registry:
         """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
         Pending transactional offsets of these partitions are also deleted. Returns an error code, 0 for success; after an error nothing is deleted.
-        is_check: whether the periodic check for expired offsets calls this method.
+        is_check: whether the periodic check for expired offsets calls this method. The order of `keys` then has no effect on that of the tombstones.
 
-        If the group then has neither members nor offsets, the group itself may be deleted (GC-64). With Kafka's group coordinator in Java (default
-        from 4.0 on), it is deleted only if `is_check` is true; with the one in Scala, only if it had no pending transactional offsets when this
-        method was called.
+        If the group then has neither members nor offsets, it may be deleted, too (GC-64): with Kafka's group coordinator in Java (default from 4.0
+        on) only if `is_check` is true, with the one in Scala only if it had no pending transactional offsets before.
         """
         is_new = self._storage.is_new_coordinator
-        keys = dict.fromkeys(keys)
+        keys = dict.fromkeys(order_of_expired([*keys], group.offsets, is_java=is_new) if is_check else keys)
         offsets = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
         pending = {key: count for key, count in group.pending_offsets.partitions().items() if key in keys}
         group.writing.subtract(pending)
         deletes_group = _is_unused(group) and (is_check if is_new else not group.pending_offsets)
         group.writing.update(pending)
-        error = self._storage.delete(group, {**offsets, **dict.fromkeys(pending)}, now_ms, group_too=deletes_group)
+        keys = order_of(keys, offsets, pending, is_java=is_new)
+        error = self._storage.delete(group, keys, now_ms, group_too=deletes_group)
         if error:
             group.offsets.put_all(offsets)
             return error
@@ -272,7 +273,7 @@ class Registry:
         for group_id, stored_group, offsets in iterate(loaded):
             group = self.create(group_id, now_ms)
             group.created_at = ALWAYS
-            group.offsets = offsets
+            group.offsets = offsets if self._storage.is_new_coordinator else PartitionTable(offsets)
             if stored_group is not None:
                 group.restore(stored_group, now_ms)
             self.changes.loaded(group, now_ms)

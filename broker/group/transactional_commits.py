@@ -72,7 +72,9 @@ class TransactionalCommits:
         if error:
             reply(dict.fromkeys(offsets, error), now_ms)
             return
-        accepted, results = split_by_metadata(offsets, self._max_metadata_bytes())
+        accepted, results = split_by_metadata(
+            offsets, self._max_metadata_bytes(), in_scala_order=not self._storage.is_new_coordinator
+        )
         if not accepted:
             self._storage.await_writes(
                 group.group_id,

@@ -1,4 +1,4 @@
-"""The records of one group in its partition of the offsets topic, as conformance tests read them."""
+"""The records of one group in its partition of the offsets topic, and their batches, as conformance tests read them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
 from kafkaproto.conformance.internal_topics import read_to_the_end
+from kafkaproto.conformance.scene import read
 from kafkaproto.coordinator_records import read_record
+from kafkaproto.records.batch import batches, records
 from kafkaproto.records.record import Record
 
-CLASSIC_GROUP, GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT, REGEX = 2, 3, 4, 5, 6, 7, 8, 16
+OFFSET, CLASSIC_GROUP, GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT, REGEX = 1, 2, 3, 4, 5, 6, 7, 8, 16
 """The types of records about a group. Each type is the int16 at the start of the record's key."""
 
 
@@ -55,6 +57,37 @@ class GroupLog:
         is not about a member.
         """
         return [record[:3] for record in self.new()]
+
+
+class OffsetLog:
+    """Reads the batches that contain records of a group's committed offsets. The group must be in partition 0 of the offsets topic."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self._offset = int(read(group.offsets, 0, max_bytes=0, partition_max=0).high_watermark)
+
+    def new(self) -> list[list[tuple[str, int]]]:
+        """Return the partitions in each batch with offsets of the group that was written since this object was created, or since the last call.
+
+        Tombstones are included. A batch has the partitions of its records, in their order.
+        """
+        response = read(self.group.offsets, self._offset)
+        assert response.error_code == 0
+        self._offset = int(response.high_watermark)
+        all_keys = [
+            [self._partition(r) for r in records(each.view)]
+            for each in batches(bytes(response.records))
+            if not each.header.is_control
+        ]
+        own_keys = [[key for key in keys if key is not None] for keys in all_keys]
+        return [keys for keys in own_keys if keys]
+
+    def _partition(self, record: Record) -> tuple[str, int] | None:
+        assert record.key is not None
+        key: Any = read_record(OFFSETS_TOPIC, record.key, record.value)[0]
+        if _number(record.key) != OFFSET or key.group != self.group.id:
+            return None
+        return key.topic, key.partition
 
 
 def _number(data: bytes | bytearray | memoryview) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.consumer_groups import TIMEOUT_MS, ConsumerGroup
+from kafkaproto.conformance.group_log import OffsetLog
 from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group, commit
 from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
@@ -239,3 +240,22 @@ def test_offset_fetch_lists_transactional_offsets_in_java_timeline_hash_map_orde
     expected_topics = timeline_order(timeline_order([topic.name, other.name], java_hash_bits), java_hash_bits)
     assert fetched(group) == {name: in_table(added) for name in expected_topics}
     assert list(fetched(group)) == expected_topics
+
+
+@pytest.mark.rule("GO-4", "GO-9")
+@pytest.mark.parametrize("deleted", [2, 9])
+def test_java_coordinator_writes_offsets_in_request_order_but_tombstones_by_table(java: Subject, deleted: int) -> None:
+    """Tombstones for OffsetDelete have the order of the request, those of a deleted group the order of the tables."""
+    group, first, second = Group(java, 0), new_topic(java, partitions=20).name, new_topic(java, partitions=2).name
+    indexes = [3, 17, 0, 9, 1, 12, 5, 19, 2, 8, 4, 11]
+    log = OffsetLog(group)
+    offsets = {first: dict.fromkeys(indexes, (5, None)), second: dict.fromkeys((1, 0), (5, None))}
+    assert set(commit(group, offsets).values()) == {0}
+    assert group.delete_offsets({first: indexes[:deleted]})[0] == 0
+    assert group.ask(DeleteGroupsRequest([group.id]), 2).results[0].error_code == 0
+    left = {first: in_table(indexes[deleted:], len(indexes)), second: in_table([1, 0])}
+    assert log.new() == [
+        [(name, index) for name in offsets for index in offsets[name]],
+        [(first, index) for index in indexes[:deleted]],
+        [(name, index) for name in timeline_order(left, java_hash_bits) for index in left[name]],
+    ]

@@ -6,9 +6,12 @@ import pytest
 
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.consumer_groups import LEAVE_EPOCH, ConsumerGroup
-from kafkaproto.conformance.groups import Group, commit, make_stable, subscription
+from kafkaproto.conformance.group_log import OffsetLog
+from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable, subscription
 from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_offset_batches import in_tables
+from kafkaproto.hash_order import partition_hash_bits, scala_copy_order
 
 PROFILE = "maintenance"
 pytestmark = pytest.mark.needs("offsets.retention.minutes", "offsets.retention.check.interval.ms", offsets_topic=True)
@@ -112,6 +115,42 @@ def test_offset_with_the_longest_retention_time_expires_at_the_next_check(subjec
     ) == {(topic, 0): 0}
     _wait_until_deleted(group)
     assert group.committed() == {}
+
+
+@pytest.mark.rule("GO-9", "GO-24")
+@pytest.mark.parametrize(("count", "kept"), [(2, 0), (9, 0), (2, 12), (4, 12), (9, 12)])
+def test_tombstones_of_expired_offsets_have_the_order_of_the_coordinators_tables(
+    subject: Subject, count: int, kept: int
+) -> None:
+    """With the coordinator in Scala, it is the order of a table of the expired offsets only, with the one in Java that of all offsets.
+
+    count: how many offsets of the first topic expire. kept: the number of its offsets that do not expire, in other partitions.
+    """
+    first, second = new_topic(subject, partitions=kept + count).name, new_topic(subject, partitions=2).name
+    group = Group(subject, 0)
+    if kept:
+        wait_until(
+            subject,
+            lambda: set(commit(group, {first: dict.fromkeys(range(kept), (5, ""))}).values()) == {0},
+            f"the coordinator of group {group.id} is available",
+        )
+    indexes = {first: list(range(kept, kept + count))[::-1], second: [1, 0]}
+    offsets = {name: dict.fromkeys(indexes[name], (5, "")) for name in indexes}
+    log = OffsetLog(group)
+    wait_until(
+        subject,
+        lambda: set(commit(group, offsets, 4, retention_time_ms=2**63 - 1).values()) == {0},
+        f"the coordinator of group {group.id} is available",
+    )
+    wait_until(subject, lambda: len(group.committed()) == kept, f"the last offsets of group {group.id} have expired")
+    expired = [(name, index) for name in indexes for index in indexes[name]]
+    if has_new_coordinator(subject):
+        expected = [
+            key for key in in_tables([(first, [*range(kept), *indexes[first]]), (second, [1, 0])]) if key in expired
+        ]
+    else:
+        expected = scala_copy_order(expired, partition_hash_bits)
+    assert log.new()[1:] == [expected]
 
 
 @pytest.mark.rule("GC-14", "GO-24")

@@ -14,6 +14,8 @@ from kafkaproto.hash_order import (
     partition_hash_bits,
     properties_order,
     scala_copy_order,
+    scala_filtered_order,
+    scala_map_order,
     scala_order,
     scala_table_order,
     timeline_order,
@@ -214,3 +216,27 @@ def partitions(text: str) -> list[tuple[str, int]]:
 def test_partitions_are_sorted_as_in_a_scala_map_copied_from_a_mutable_map(order: str) -> None:
     added, printed = (partitions(text) for text in order.split(": "))
     assert scala_copy_order(added, topic_id_partition_hash_bits) == printed
+
+
+def test_scala_map_of_more_than_four_items_stays_a_hash_table_when_it_is_filtered() -> None:
+    """The order is that of a real 3.9.1 in `test_offset_commit_writes_accepted_offsets_in_the_order_of_a_filtered_table`."""
+    added = partitions("w-0 w-2 spt-3 tu-9 spt-8")
+    kept = partitions("w-0 w-2 tu-9")
+    assert scala_filtered_order(added[:4], kept, topic_id_partition_hash_bits) == kept
+    assert scala_filtered_order(added, kept, topic_id_partition_hash_bits) == partitions("tu-9 w-2 w-0")
+    # Without its neighbour in the same slot, an item comes before the child nodes.
+    names = [f"n{number}" for number in range(40)]
+    order = scala_filtered_order(names, names, java_hash_bits)
+    assert order == scala_map_order(names, java_hash_bits)
+    assert scala_filtered_order(names, names[:20], java_hash_bits) == scala_map_order(names[:20], java_hash_bits)
+    assert scala_filtered_order(names, names[:20], java_hash_bits) != [name for name in order if name in names[:20]]
+
+
+def test_mutable_scala_hash_map_keeps_the_order_of_its_largest_size() -> None:
+    """The order depends on the earlier size, as the test of GO-9 finds on a real 3.9.1."""
+    names = [f"n{number}" for number in range(40)]
+    table = scala_table_order(names, java_hash_bits)
+    left = names[::9]
+    assert scala_table_order(left, java_hash_bits, len(names)) == [name for name in table if name in left]
+    assert scala_table_order(left, java_hash_bits, 11) == scala_table_order(left, java_hash_bits)
+    assert scala_table_order(left, java_hash_bits, 12) != scala_table_order(left, java_hash_bits)

@@ -91,7 +91,7 @@ def state(client: MemoryClient) -> str:
 
 
 @pytest.mark.rule("GO-5", "GO-6")
-def test_offset_commit_writes_one_batch_to_the_offsets_partition_of_the_group(three: VirtualCluster) -> None:
+def test_committed_offset_is_a_record_on_every_replica_of_the_groups_partition(three: VirtualCluster) -> None:
     index, _ = place(three)
     assert commit(three, "g", "t", 7) == NONE and commit(three, "g", "t", 8, 2) == NONE
     records = stored(three.state, OFFSETS, index)

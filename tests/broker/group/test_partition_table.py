@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.broker.group.partition_table import PartitionTable
-from kafkaproto.hash_order import timeline_order
+from kafkaproto.hash_order import partition_hash_bits, scala_table_order, timeline_order
 from kafkaproto.partitioner import java_hash_bits
 
 ORDERS = [
@@ -43,3 +43,13 @@ def test_partition_table_keeps_the_hash_order_of_its_largest_size_until_cleared(
     table.clear()
     table.update({(name, 0): name for name in names[:2]})
     assert list(table.in_table_order().values()) == timeline_order(names[:2], java_hash_bits)
+
+
+def test_partition_table_has_room_for_a_replaced_value_in_scala_order() -> None:
+    keys = [("t", index) for index in range(11)]
+    table = PartitionTable(dict.fromkeys(keys, "x"))
+    assert table.in_scala_order() == scala_table_order(keys, partition_hash_bits)
+    table["t", 3] = "y"
+    for key in keys[4:]:
+        del table[key]
+    assert table.in_scala_order() == scala_table_order(keys[:4], partition_hash_bits, 12)
