@@ -1,6 +1,7 @@
 """The instructions of a request do not grow with the number of idle members of its group or of open transactions (needs valgrind).
 
-ListTransactions is not tested: it reads every transactional id of the coordinator, so its work is proportional to their number.
+ListTransactions and DescribeProducers are not tested: they return every transactional id of the coordinator and every producer of a partition, so
+their work is proportional to the number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Benchmark rows whose instructions are counted: requests of one transactional producer beside a number of open transactions.
 
-The open transactions have the same coordinator and a record in the same partition. ListTransactions has no row: it reads every transaction, so its
-work grows with their number. The program is run in place of
+The open transactions have the same coordinator and a record in the same partition. ListTransactions and DescribeProducers have no rows: they return
+every transaction and every producer of a partition, so their work grows with the number. The program is run in place of
 `benchmarks/ab/workload.py`, with these rows: `python -P transaction_rows.py ROW...` prints one JSON object per row.
 """
 
@@ -18,13 +18,21 @@ from kafkaproto.broker.group.results import TransactionalCommit
 from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
 from kafkaproto.broker.transaction.records import entry
 from kafkaproto.broker.transaction.transaction import Transaction, TransactionData, TransactionState
+from kafkaproto.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, TXN_OFFSET_COMMIT = 22, 24, 25, 26, 28
-OFFSET_FETCH, DESCRIBE_TRANSACTIONS = 9, 65
+LIST_OFFSETS, OFFSET_FETCH, WRITE_MARKERS, DESCRIBE_TRANSACTIONS = 2, 9, 27, 65
 PRODUCE_VERSION, OLD_VERSION = 11, 3
 INIT_VERSION, PRODUCE_THAT_ADDS, END_THAT_BUMPS = 4, 12, 5
 FETCH_OF_GROUPS, DESCRIBE_VERSION = 8, 0
+LIST_VERSION, ADD_FOR_BROKERS, MARKER_VERSION = 7, 4, 1
 TOPIC, TRANSACTIONS, ID, GROUP = "t", "__transaction_state", "counted", "g"
 FEW, MANY = 10, 1000
 PARTITIONS = 200
@@ -329,6 +337,42 @@ def describe_transactions(idle: int) -> Work:
     return repeated(scene_of(idle), request, DESCRIBE_TRANSACTIONS, DESCRIBE_VERSION)
 
 
+def list_committed_offsets(idle: int) -> Work:
+    """Return the row of ListOffsets for the last stable offset, which is that of the first open transaction."""
+    request = ListOffsetsRequest(-1, 1, [ListOffsetsTopic(TOPIC, [ListOffsetsPartition(0, timestamp=-1)])])
+    return repeated(scene_of(idle), request, LIST_OFFSETS, LIST_VERSION)
+
+
+def verify_partition(idle: int) -> Work:
+    """Return the row of AddPartitionsToTxn with which a partition leader asks whether a partition is in the producer's transaction (KIP-890)."""
+    scene = scene_of(idle)
+    scene.peer.exchange(scene.add(0))
+    topic = AddPartitionsToTxnTopic(TOPIC, [0])
+    verified = AddPartitionsToTxnTransaction(ID, scene.producer_id, 0, True, [topic])
+    request = AddPartitionsToTxnRequest([verified])
+    return repeated(scene, request, ADD_PARTITIONS, ADD_FOR_BROKERS)
+
+
+def write_markers(idle: int) -> Work:
+    """Return the row of WriteTxnMarkers, which writes one marker of the producer into the partition of the open transactions."""
+    scene, sent = scene_of(idle), 0
+    log = scene.node.replicas.find(TOPIC, 0).log
+    end = log.log_end_offset
+    marker = WritableTxnMarker(scene.producer_id, 0, True, [WritableTxnMarkerTopic(TOPIC, [0])])
+    frame = scene.peer.frame(WriteTxnMarkersRequest([marker]), MARKER_VERSION)
+
+    def step(frame: bytes) -> None:
+        nonlocal sent
+        sent += 1
+        scene.peer.exchange(frame)
+
+    def finish() -> None:
+        if log.log_end_offset != end + sent:
+            raise workload.WorkloadError(f"{sent} markers moved the end of the log from {end} to {log.log_end_offset}")
+
+    return Work(scene.peer, WRITE_MARKERS, MARKER_VERSION, iter(lambda: frame, None), step, lambda _: True, finish)
+
+
 def repeated(scene: Scene, request: Any, key: int, version: int) -> Work:
     """Return a row that sends the same request again and again. key, version: its API key and version."""
     frame = scene.peer.frame(request, version)
@@ -348,6 +392,9 @@ PREPARED: dict[str, Callable[[int], Work]] = {
     "OffsetFetch of stable offsets in 3.9": partial(stable_offset_fetch, release_name="3.9"),
     "OffsetFetch of stable offsets in 4.2": partial(stable_offset_fetch, release_name="4.2"),
     "DescribeTransactions": describe_transactions,
+    "ListOffsets of the last stable offset": list_committed_offsets,
+    "AddPartitionsToTxn of a partition leader": verify_partition,
+    "WriteTxnMarkers": write_markers,
 }
 
 
