@@ -217,7 +217,7 @@ def exchange_of(response: Any) -> Exchange:
             for partition in getattr(topic, field, ()):
                 errors.append(partition.error_code)
                 record_bytes += len(getattr(partition, "records", None) or b"")
-    return Exchange(response.throttle_time_ms, record_bytes, [error for error in errors if error])
+    return Exchange(getattr(response, "throttle_time_ms", 0), record_bytes, [error for error in errors if error])
 
 
 def unthrottled(exchange: Exchange) -> bool:
