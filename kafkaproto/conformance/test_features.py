@@ -318,7 +318,7 @@ def test_finalized_features_omit_a_feature_with_level_0(subject: Subject, levels
 
 
 @pytest.mark.releases("4.2")
-@pytest.mark.rule("AD-36")
+@pytest.mark.rule("AD-36", "GN-1")
 def test_feature_group_version_0_disables_the_consumer_group_protocol_of_kip_848(
     subject: Subject, levels: dict[str, int]
 ) -> None:

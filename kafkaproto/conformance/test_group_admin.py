@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.conformance.consumer_groups import TIMEOUT_MS
 from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable, subscription
 from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
@@ -229,3 +232,15 @@ def test_deleting_the_last_offset_deletes_a_group_with_a_pending_member_before_4
         lambda: client.join().error_code == 25,
         f"the coordinator of group {group.id} no longer knows member {client.member_id}",
     )
+
+
+@pytest.mark.rule("GN-1")
+@pytest.mark.releases(first="3.9")
+def test_kip_848_protocol_is_off_by_default_in_3_9_and_on_from_4_0_on(subject: Subject) -> None:
+    """A member joins and is described. If the protocol is off, both requests get UNSUPPORTED_VERSION."""
+    group, is_on = Group(subject), has_new_coordinator(subject)
+    version, topic = int(is_on), new_topic(subject).name
+    join = ConsumerGroupHeartbeatRequest(group.id, "m1", 0, None, None, TIMEOUT_MS, [topic], topic_partitions=[])
+    assert group.ask(join, version).error_code == (0 if is_on else 35)
+    [described] = group.ask(ConsumerGroupDescribeRequest([group.id]), version).groups
+    assert (described.error_code, len(described.members)) == ((0, 1) if is_on else (35, 0))
