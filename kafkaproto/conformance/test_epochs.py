@@ -69,6 +69,18 @@ def test_offset_for_leader_epoch_fails_at_followers_and_with_a_wrong_current_epo
     assert result == {("no-such-topic", 0): (3, -1, -1), (topic.name, 9): (3, -1, -1)}
 
 
+@pytest.mark.rule("E-5")
+def test_offset_for_leader_epoch_lists_topics_and_partitions_in_request_order(subject: Subject) -> None:
+    names = [new_topic(subject, 3).name, "no-such-topic", new_topic(subject, 3).name]
+    for version in subject.served(ApiKey.OFFSET_FOR_LEADER_EPOCH, range(5)):
+        for ordered in (names, names[::-1]):
+            topics = [OffsetForLeaderTopic(n, [OffsetForLeaderPartition(p, -1, 0) for p in (2, 0, 1)]) for n in ordered]
+            response = subject.ask_once(OffsetForLeaderEpochRequest(-1, topics), version)
+            assert [(t.topic, [p.partition for p in t.partitions]) for t in response.topics] == [
+                (name, [2, 0, 1]) for name in ordered
+            ]
+
+
 @pytest.mark.rule("E-3", "E-4", "M-6")
 def test_offset_for_leader_epoch_returns_the_end_offset_of_each_epoch_in_a_log(subject: Subject) -> None:
     """Leadership moves four times. For each epoch, the end offset in the response is the start of the next epoch in the log.

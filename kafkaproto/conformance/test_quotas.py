@@ -105,6 +105,18 @@ def test_throttle_time_is_the_bytes_beyond_10_seconds_of_quota_divided_by_the_qu
         assert abs(actual_ms - throttle_ms) <= subject.jitter_ms
 
 
+@pytest.mark.needs(brokers=2)
+@pytest.mark.rule("Q-0")
+def test_throttled_client_may_use_its_whole_quota_at_another_broker(subject: Subject) -> None:
+    topics = [new_topic(subject, assignment={0: [broker_id]}) for broker_id in (0, 1)]
+    client_id = subject.new_name("payer")
+    with limited(subject, ({CLIENT: client_id}, {PRODUCE: 10_000.0})):
+        for topic, request_bytes, is_throttled in ((topics[0], 105_000, True), (topics[1], 90_000, False)):
+            connection = topic.connect(client_id=client_id)
+            request = produce_of_bytes(connection, topic.name, request_bytes)
+            assert (subject.ask(connection, request, VERSION).throttle_time_ms > 0) == is_throttled
+
+
 class Step(NamedTuple):
     """One request of a scenario: the client `who` sends it `at_ms` milliseconds after the start.
 
