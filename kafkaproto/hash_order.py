@@ -8,6 +8,7 @@ This module does not depend on Kafka.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable
+from functools import lru_cache
 from typing import TypeVar
 
 from kafkaproto.partitioner import java_hash_bits
@@ -20,13 +21,20 @@ HASH_BITS, SLOT_BITS = 32, 5
 ALL_BITS = (1 << HASH_BITS) - 1
 SMALL_MAP = 4
 """An immutable `Map` of Scala with at most this many entries iterates in insertion order; a larger `Map` is a hash table."""
+LONGEST_CACHED = 249
+"""The length of the longest name of a topic. The hash of a longer text is not cached, so that clients cannot fill the memory with such texts."""
 Item = TypeVar("Item")
+
+
+_topic_hash_bits = lru_cache(1024)(java_hash_bits)
+"""The function `java_hash_bits` with a cache, because a commit of many partitions hashes the same topic names again and again."""
 
 
 def partition_hash_bits(partition: tuple[str, int]) -> int:
     """Return the 32 bits of `hashCode()` of Kafka's `TopicPartition`, as a number that is not negative. partition: (topic, index)."""
     topic, index = partition
-    return (31 * (31 + index) + java_hash_bits(topic)) & ALL_BITS
+    topic_bits = _topic_hash_bits(topic) if len(topic) <= LONGEST_CACHED else java_hash_bits(topic)
+    return (31 * (31 + index) + topic_bits) & ALL_BITS
 
 
 def topic_id_partition_hash_bits(partition: tuple[str, int]) -> int:

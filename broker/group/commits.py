@@ -245,8 +245,9 @@ class Commits:
     def forget_topic(self, topic: str, now_ms: int) -> None:
         """Delete the committed offsets that the groups of this broker have for `topic`, because the topic was deleted (GO-25)."""
         for group in (*self._groups, *self._groups.forgotten):
-            stored_keys = (*sorted(group.offsets), *group.pending_offsets.partitions())
-            keys = dict.fromkeys(key for key in stored_keys if key[0] == topic)
+            committed_keys = sorted(key for key in group.offsets if key[0] == topic)
+            pending_keys = (key for key in group.pending_offsets.partitions() if key[0] == topic)
+            keys = dict.fromkeys((*committed_keys, *pending_keys))
             if self._groups.drop(group, keys, now_ms):
                 # Without tombstones they stay in the log, but a new topic of this name must not have them now.
                 for key in keys:

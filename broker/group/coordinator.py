@@ -117,7 +117,7 @@ class GroupCoordinator:
     # Join
 
     def join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> None:
-        """Handle JoinGroup. Call `reply` now, at the end of the join phase, or when the member is removed; never if it joins again before (GC-24)."""
+        """Handle JoinGroup. `reply` is called at most once, now or later; never if the member joins again while it waits (GC-24)."""
         result = self._join(request, now_ms, reply)
         if result is not None:
             self._replies.put(reply, result)
@@ -204,7 +204,7 @@ class GroupCoordinator:
     # Sync, heartbeat, leave
 
     def sync(self, request: SyncRequest, now_ms: int, reply: SyncReply) -> None:
-        """Handle SyncGroup. Call `reply` now, on an assignment or a rebalance; never if the member syncs again or is removed (GC-24, GC-49)."""
+        """Handle SyncGroup. `reply` is called at most once, now or later; never if the member syncs again or leaves while it waits (GC-24, GC-49)."""
         result = self._sync(request, now_ms, reply)
         if result is not None:
             self._replies.put(reply, result)
@@ -294,7 +294,7 @@ class GroupCoordinator:
             self._transitions.expire(consumer, consumer.members[member_id], now_ms)
         elif group is not None:
             self._rebalance.changes.note(group_id, CauseKind.SESSION_TIMED_OUT, member_id)
-            self._rebalance.remove_member(group, group.members[member_id], now_ms)
+            self._rebalance.remove_member(group, group.members[member_id], now_ms, answers_sync=True)
             self._replies.flush(now_ms)
         else:
             raise KeyError(group_id)

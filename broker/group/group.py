@@ -6,7 +6,7 @@ This module only holds the current state. `rebalance` and `coordinator` set its 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
@@ -83,7 +83,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One classic group. Members are in the order in which they joined; the first member of an empty group becomes its leader."""
+    """One classic group. Members are in the order in which they joined or were loaded; the first member of an empty group becomes its leader."""
 
     group_id: str
     state_since_ms: int
@@ -108,6 +108,8 @@ class Group:
     members: dict[str, Member] = field(default_factory=dict)
     most_members: int = 0
     """The largest number of members that the group had before a member was removed. It determines the order of `in_table_order`."""
+    table: deque[Member] | None = field(default=None, init=False)
+    """The members in the order of Kafka's table, and members that were removed since; None if the order has to be computed again."""
     static_ids: dict[str, str] = field(default_factory=dict)
     """Maps group instance ids to member ids."""
     pending: dict[str, Timer] = field(default_factory=dict)
@@ -215,6 +217,7 @@ class Group:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
+        self.table = None
         if member.group_instance_id is not None:
             self.static_ids[member.group_instance_id] = member.member_id
 
@@ -224,7 +227,7 @@ class Group:
         if member is not None and member.group_instance_id is not None:
             del self.static_ids[member.group_instance_id]
         if self.leader_id == member_id:
-            self.leader_id = next((other.member_id for other in in_table_order(self)), None)
+            self.leader_id = _first_in_table(self)
         self.owing_sync.pop(member_id, None)
 
     def rename(self, member: Member, new_id: str) -> None:
@@ -233,6 +236,7 @@ class Group:
         self.members = {new_id if key == old_id else key: value for key, value in self.members.items()}
         self.owing_sync = {new_id if key == old_id else key: None for key in self.owing_sync}
         member.member_id, member.hash_bits = new_id, java_hash_bits(new_id)
+        self.table = None
         assert member.group_instance_id is not None
         self.static_ids[member.group_instance_id] = new_id
         if self.leader_id == old_id:
@@ -360,5 +364,20 @@ class Group:
 
 def in_table_order(group: Group) -> list[Member]:
     """Return the members in the order of Kafka's table of them: a `HashMap` of Java, or with the coordinator in Scala one of Scala (GC-28)."""
-    order = java_order if group.is_new_coordinator else scala_table_order
-    return order(group.members.values(), attrgetter("hash_bits"), most=group.most_members)
+    return [member for member in _table(group) if member.member_id in group.members]
+
+
+def _first_in_table(group: Group) -> str | None:
+    """Return the id of the first member in Kafka's table, None if there is none. It costs little if members leave in this order."""
+    table = _table(group)
+    while table and table[0].member_id not in group.members:
+        table.popleft()
+    return table[0].member_id if table else None
+
+
+def _table(group: Group) -> deque[Member]:
+    """Return `Group.table`, computed if necessary. To remove a member does not change the order of the others."""
+    if group.table is None:
+        order = java_order if group.is_new_coordinator else scala_table_order
+        group.table = deque(order(group.members.values(), attrgetter("hash_bits"), most=group.most_members))
+    return group.table

@@ -122,7 +122,7 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
         writing=group.writing,
         pending_offsets=group.pending_offsets,
     )
-    for member in group.members.values():
+    for member in group.in_table_order():  # the first member becomes the leader
         if member.member_id not in leaving and member.classic is not None:
             classic.add(
                 Member(

@@ -59,7 +59,7 @@ class Rebalance:
     def add_member(self, group: Group, member_id: str, request: JoinRequest, reply: JoinReply, now_ms: int) -> None:
         """Add a new member, and start a rebalance unless the group is in its join phase.
 
-        `reply` is called with the result of the member's JoinGroup request when the join phase ends.
+        `reply` is called with the result of the member's JoinGroup request when the join phase ends, unless the member joins again before (GC-24).
         """
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
             group.new_member_added = True
@@ -101,12 +101,15 @@ class Rebalance:
 
     # Members go
 
-    def remove_member(self, group: Group, member: Member, now_ms: int) -> None:
+    def remove_member(self, group: Group, member: Member, now_ms: int, *, answers_sync: bool = False) -> None:
         """Remove a member that left or expired, and start a rebalance. A waiting JoinGroup of the member gets the error UNKNOWN_MEMBER_ID.
 
+        answers_sync: whether a waiting SyncGroup gets this error, too; otherwise it gets no response (GC-49).
         During the join phase no rebalance starts, but the phase ends if all remaining members have joined.
         """
         self.changes.note(group.group_id, CauseKind.LEFT, member.member_id)
+        if answers_sync:
+            self.respond_to_sync(member, SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
         self.drop(group, member)
         if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             self.prepare_if_possible(group, now_ms)

@@ -3,7 +3,7 @@
 v1 adds a rebalance timeout (v0 uses the session timeout); v4 requires a new member to join again with the member id that it is given; v5 adds static
 members; v6 is flexible; v7 adds the protocol type, and has no protocol name on error; v8 adds a reason; v9 lets a static leader skip the assignment.
 Behaviour: the module `group.coordinator` handles the request. The response is sent when the join phase of the rebalance is over, which may be much
-later.
+later. If the member joins again before, the first request gets no response (GC-24).
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class GroupSeen(NamedTuple):
     """The protocol type of the group: "consumer" for Kafka's consumers, "" before the first member."""
     protocol: str
     members: tuple[MemberSeen, ...]
-    """The members, in the order in which they joined."""
+    """The members, in the order in which they joined, or in which the coordinator loaded them from `__consumer_offsets`."""
     group_type: str = CLASSIC
     """The type of the group: "classic", or "consumer" for a group of the new protocol (KIP-848)."""
     epoch: int = 0

@@ -170,7 +170,8 @@ def test_tombstones_of_a_deleted_topic_have_partition_or_scala_map_order(subject
         f"the offsets of group {group.id} for the deleted topic {name} are deleted",
     )
     keys = [(name, index) for index in sorted(indexes)]
-    assert log.new() == [keys if has_new_coordinator(subject) else scala_map_order(keys, partition_hash_bits)]
+    expected = keys if has_new_coordinator(subject) else scala_map_order(keys, partition_hash_bits)
+    assert wait_until(subject, log.new, f"the tombstones of group {group.id} are replicated") == [expected]
 
 
 @pytest.mark.rule("GO-9", "GO-11")
@@ -179,11 +180,11 @@ def test_order_of_tombstones_of_a_loaded_group_depends_on_the_loaded_offsets(sub
 
     The coordinator in Java applies the records one by one, so that its tables have the same sizes as before.
     """
+    subject.need_broker(1)
     group, [(name, indexes)] = Group(subject, 0), new_topics(subject, list(range(40)))
     assert set(commit(group, offsets_of([(name, indexes)])).values()) == {0}
     left = [33, 1, 35, 18]
     assert group.delete_offsets({name: [index for index in indexes if index not in left]})[0] == 0
-    subject.need_broker(1)
     before = group.coordinator()
     after = (before + 1) % len(subject.bootstrap)
     reassign(group.offsets, before, after)

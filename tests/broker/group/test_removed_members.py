@@ -23,6 +23,18 @@ def test_expired_member_whose_join_is_parked_gets_error_unknown_member_id() -> N
     assert bench.coordinator.describe("g").state == "Empty"
 
 
+def test_expired_member_whose_sync_is_parked_gets_error_unknown_member_id() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=3000)
+    joins = [bench.join(), bench.join()]
+    bench.advance(9000)
+    leader, other = (join.answer.member_id for join in joins)
+    responses = bench.sync(other, 1)
+    assert responses == []
+    bench.coordinator.expire_member("g", other, bench.now_ms)
+    assert responses.answer.error_code == UNKNOWN_MEMBER
+    assert [member.member_id for member in bench.coordinator.describe("g").members] == [leader]
+
+
 def test_join_phase_completes_when_the_last_member_that_has_not_rejoined_expires() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0)
     first = bench.join().answer.member_id
