@@ -111,7 +111,8 @@ def test_throttled_client_may_use_its_whole_quota_at_another_broker(subject: Sub
     topics = [new_topic(subject, assignment={0: [broker_id]}) for broker_id in (0, 1)]
     client_id = subject.new_name("payer")
     with limited(subject, ({CLIENT: client_id}, {PRODUCE: 10_000.0})):
-        for topic, request_bytes, is_throttled in ((topics[0], 105_000, True), (topics[1], 90_000, False)):
+        requests = ((topics[0], 105_000, True), (topics[1], 90_000, False), (topics[1], 30_000, True))
+        for topic, request_bytes, is_throttled in requests:
             connection = topic.connect(client_id=client_id)
             request = produce_of_bytes(connection, topic.name, request_bytes)
             assert (subject.ask(connection, request, VERSION).throttle_time_ms > 0) == is_throttled

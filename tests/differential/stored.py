@@ -40,7 +40,7 @@ class StoredRecords:
         self.patterns: dict[str, str] = {}
 
     def plain(self) -> list[str]:
-        """Return each record as text, sorted: the order of the members in one batch is that of a hash table in Kafka."""
+        """Return each record as text, sorted: their order in a batch depends on hashes of ids, which differ between the subjects."""
         self._group.subject.pass_ms(SET_MS)
         return sorted(UUID.sub("a UUID", repr(self._plain(record))) for record in self._log.new())
 

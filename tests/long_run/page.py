@@ -110,7 +110,7 @@ KINDS = (
         "Random requests of members of consumer groups, and about offsets, get the responses that a real Kafka gives.",
         "*classic-groups-3.9* has classic members and the coordinator in Scala, the default of that release. The others have the coordinator in\n"
         "Java, half of them with members of KIP-848 and half with classic members. The lists of members, topics and\n"
-        "partitions in a response are sorted first, because their order depends on Kafka's hash tables.",
+        "partitions in a response are sorted first, because their order depends on the hashes of ids, which differ.",
         _CONVERSATIONS,
     ),
     Kind(

@@ -50,7 +50,7 @@ class GroupMachine(RuleBasedStateMachine):
         """Expect that the unanswered requests for which `is_forgotten` returns true never get a response."""
         forgotten = [request for request in self.parked if not request.answers and is_forgotten(request)]
         self.forgotten += [request.answers for request in forgotten]
-        self.parked = [request for request in self.parked if request not in forgotten]
+        self.parked = [request for request in self.parked if not any(request is each for each in forgotten)]
 
     def _collect(self) -> None:
         """Read the new responses and check them: one per request, one leader per generation, and increasing generations."""

@@ -350,6 +350,9 @@ def verify_partition(idle: int) -> Work:
     topic = AddPartitionsToTxnTopic(TOPIC, [0])
     verified = AddPartitionsToTxnTransaction(ID, scene.producer_id, 0, True, [topic])
     request = AddPartitionsToTxnRequest([verified])
+    [answer] = scene.peer.ask(request, ADD_PARTITIONS, ADD_FOR_BROKERS).results_by_transaction
+    if answer.topic_results[0].results_by_partition[0].partition_error_code:
+        raise workload.WorkloadError(f"the partition is not in the transaction: {answer}")
     return repeated(scene, request, ADD_PARTITIONS, ADD_FOR_BROKERS)
 
 
