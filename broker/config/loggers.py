@@ -55,8 +55,8 @@ def change_levels(own_id: int, broker: str, changes: Sequence[Change], validate_
     """Set or delete the levels of loggers. If one change is invalid, none is made. A logger whose level is deleted inherits the level of its parent.
 
     own_id: the id of the broker that received the request. broker: the name of the resource in the request, which must be `own_id` as text.
-    validate_only: whether to check the changes without making them. release: the emulated release of Kafka. Before 4.0, the message about the id of
-    another broker contains `own_id` twice.
+    validate_only: whether to check the changes without making them. release: the emulated release of Kafka. Raises KafkaError for the first
+    invalid change, and for the id of another broker; before 4.0, the message of this error wrongly names `own_id` as the received id, too.
     """
     received_id = "{}" if is_release_4(release) else own_id
     check_broker_id(broker, own_id, "Node", f"Unexpected node id. Expected {own_id}, but received {received_id}")

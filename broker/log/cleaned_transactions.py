@@ -45,10 +45,10 @@ class CleanedTransactions:
         return False
 
     def is_empty(self, header: BatchHeader, *, commits: bool | None) -> bool:
-        """Return whether compaction has removed all batches of the transaction that the next marker ends. Call it once for each marker, in order.
+        """Return whether compaction has removed all batches of the transaction that a marker ends. Call it for each marker, in the order of the log.
 
-        commits: True for a commit marker, False for an abort marker. None if compaction has already removed the marker from its batch; the method
-        then returns True.
+        header: the header of the batch that contains the marker. commits: True for a commit marker, False for an abort marker. None if compaction has
+        already removed the marker from its batch; the method then returns True.
         """
         self._reach(header.last_offset)
         if commits is None:

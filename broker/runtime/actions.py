@@ -1,7 +1,7 @@
-"""The queue of deferred actions: the consequences of one input, such as received bytes, run in order with the same current time.
+"""The queue of deferred actions: what follows from one input, such as received bytes, is done in order with the same current time.
 
 For example, a changed partition completes waiting fetches and wakes followers, and a written response lets its connection handle the next
-frame. Direct calls would nest without limit. So each consequence is added to this queue, which runs them one after another.
+frame. Direct calls would nest without limit. So each such step is added to this queue, which runs them one after another.
 """
 
 from __future__ import annotations

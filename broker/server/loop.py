@@ -1,7 +1,7 @@
 """Runs a cluster in an asyncio loop: reads the clock once for each input, and sets the timer for the next deadline.
 
-An input is, for example, the bytes that a socket received, a due timer or a call of a test. The input and all its consequences are handled
-at the same time of the cluster's clock. This is called a turn. This module does not depend on sockets.
+An input is, for example, the bytes that a socket received, a due timer or a call of a test. The input and everything that follows from it, such as
+responses, are handled at the same time of the cluster's clock. This is called a turn. This module does not depend on sockets.
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ class BrokerLoop:
             self._arm()
 
     def call(self, action: Callable[[], T]) -> T:
-        """Run `action` and all its consequences at one time of the cluster's clock, as one input of the cluster. Returns the result of `action`."""
+        """Run `action`, and then everything that the cluster has to do because of it, such as sending responses. Returns the result of `action`.
+
+        The time of the cluster's clock does not change meanwhile.
+        """
         now_ms = self.now_ms()
         self.enter(now_ms)
         try:

@@ -154,7 +154,7 @@ def test_regex_record_is_written_after_a_join_and_a_tombstone_when_the_member_le
 
 
 @pytest.mark.rule("GN-38")
-def test_join_with_unresolved_regex_to_homogeneous_group_empties_target_assignments(group: ConsumerGroup) -> None:
+def test_join_with_unresolved_regex_empties_targets_of_equally_subscribed_members(group: ConsumerGroup) -> None:
     """Member C joins with a regular expression. When the expression is resolved, epoch 2 starts. Member B then joins with another expression.
 
     B's join computes the target assignment of epoch 2. B has no topics yet, because the broker has not resolved B's expression. Like Kafka, the
@@ -207,7 +207,7 @@ def test_all_regexes_are_resolved_again_when_a_regex_loses_its_last_member(group
 
 
 @pytest.mark.rule("GN-38")
-def test_member_that_joins_a_homogeneous_group_without_topics_still_gets_partitions(group: ConsumerGroup) -> None:
+def test_member_that_subscribes_to_nothing_gets_partitions_of_another_members_topic(group: ConsumerGroup) -> None:
     """Member A joins with a regular expression. When the expression is resolved, epoch 2 starts. Member C then joins and subscribes to nothing.
 
     C's join computes the target assignment of epoch 2. Like Kafka, the broker still treats the subscriptions of all members as equal, because they

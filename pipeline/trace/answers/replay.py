@@ -70,9 +70,9 @@ class _Connection:
         self.closed_ms = 0
 
     def due_ms(self) -> int:
-        """Return when the broker charges the first pending request of this connection, in ms on the clock of the replay.
+        """Return when the first pending request of this connection counts against the client's quota, in ms on the clock of the replay.
 
-        The client sends the request as long after the connection is unmuted as it did in the recording.
+        In the recording, the client sent the request some time after the broker had unmuted the connection. In the replay, it waits equally long.
         """
         at_ms = self.pending[0].at_ms
         return at_ms if self.was_free_ms is None else self.free_ms + at_ms - self.was_free_ms

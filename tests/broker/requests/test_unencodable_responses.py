@@ -60,7 +60,7 @@ def described(cluster: VirtualCluster) -> tuple[int, int]:
 
 @pytest.mark.rule("W-7", "Q-18")
 @pytest.mark.parametrize("quotas", [{"controller_mutation_rate": 2.0}, {"request_percentage": 0.01}])
-def test_request_whose_response_cannot_be_encoded_is_throttled_once(quotas: dict[str, float]) -> None:
+def test_request_is_throttled_only_once_if_its_response_cannot_be_encoded(quotas: dict[str, float]) -> None:
     working, broken, counter = serving(ENCODABLE, "3.9", **quotas), serving(TOO_LONG, "3.9", **quotas), Counter()
     broken.state.events.attach(counter)
     _, throttle_ms = described(working)
@@ -73,7 +73,7 @@ def test_request_whose_response_cannot_be_encoded_is_throttled_once(quotas: dict
 
 
 @pytest.mark.rule("W-7")
-def test_forced_throttle_counts_a_request_whose_response_cannot_be_encoded_once() -> None:
+def test_forced_throttle_counts_once_if_the_response_of_a_request_cannot_be_encoded() -> None:
     cluster, counter = serving(TOO_LONG, "3.9"), Counter()
     cluster.state.events.attach(counter)
     rule = cluster.state.forced_throttles.add(ForcedThrottle(700, times=2))
