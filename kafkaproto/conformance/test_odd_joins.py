@@ -140,7 +140,7 @@ def test_join_group_whose_member_id_becomes_too_long_gets_unknown_server_error(
 
 
 @pytest.mark.rule("GC-26")
-def test_not_coordinator_error_of_join_group_has_no_member_id_in_kip_848_brokers(subject: Subject) -> None:
+def test_not_coordinator_error_of_join_group_has_no_member_id_if_kip_848_is_enabled(subject: Subject) -> None:
     group = Group(subject)
     member_id = "" if has_new_coordinator(subject) else "M"
     for version in (3, 7, 9):

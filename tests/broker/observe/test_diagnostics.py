@@ -272,7 +272,7 @@ def test_client_that_looks_up_its_coordinator_but_never_joins_the_group_is_logge
     assert len(lines()) == 1
 
 
-def test_coordinator_lookups_log_no_advice_to_enable_kip_848_on_kip_848_brokers(lines: Lines) -> None:
+def test_coordinator_lookups_log_no_advice_to_enable_kip_848_if_it_is_enabled(lines: Lines) -> None:
     cluster = VirtualCluster(2, {"group.coordinator.rebalance.protocols": "classic,consumer"}, clock=None)
     client = cluster.connect(client_id="me")
     for _ in range(4):
