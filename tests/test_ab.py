@@ -425,7 +425,7 @@ def test_ab_benchmark_returns_speed_and_memory_of_the_old_and_the_current_broker
     assert 10 < idle[sides.BASE] < 100 and 10 < idle[sides.NOW] < 100
 
 
-def test_benchmark_of_old_and_new_code_repeats_a_speed_measurement_that_is_too_slow(
+def test_ab_benchmark_repeats_a_speed_measurement_if_the_new_code_is_too_slow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Made:

@@ -84,7 +84,7 @@ def test_growth_benchmark_prints_a_row_for_each_of_its_three_measurements() -> N
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
-def test_round_trip_benchmark_compares_the_broker_with_a_bare_asyncio_server() -> None:
+def test_round_trip_benchmark_returns_speed_ratios_of_broker_and_bare_asyncio_server() -> None:
     from benchmarks import race
 
     racers = [race.ours(), race.floor()]

@@ -195,7 +195,7 @@ def test_broker_command_logs_that_setting_num_io_threads_has_no_effect(start: St
 
 
 @pytest.mark.rule("CF-26")
-def test_broker_command_starts_brokers_with_the_ids_from_node_id_on(start: Start) -> None:
+def test_two_brokers_started_with_node_id_7_have_the_ids_7_and_8(start: Start) -> None:
     _, err, _ = start("--port", "0", "--brokers", "2", "-c", "node.id=7").end()
     assert "broker 7: PLAINTEXT" in err and "broker 8: PLAINTEXT" in err
     assert "no effect" not in err

@@ -91,7 +91,7 @@ def test_health_command_in_a_container_checks_the_addresses_in_kafka_listeners(t
     assert health.addresses_in_container(str(tmp_path), variables) == [("127.0.0.1", 29092)]
 
 
-def test_container_health_check_fails_if_the_broker_at_its_advertised_address_stops(
+def test_container_health_check_fails_if_no_broker_listens_at_the_advertised_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("KAFKA_NUM_PARTITION", "3")  # unknown settings are ignored

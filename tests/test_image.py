@@ -280,7 +280,7 @@ def test_container_environment_variables_override_the_mounted_properties_file(im
     assert len(topic.partitions) == 5
 
 
-def test_unknown_container_variable_logs_a_warning_with_the_nearest_name(run: Run) -> None:
+def test_unknown_environment_variable_of_a_container_logs_the_nearest_known_name(run: Run) -> None:
     status, logged = run(KAFKA_NUM_PARTITION="5").stop()
     assert status == 0
     [line] = [line for line in logged.splitlines() if "KAFKA_NUM_PARTITION" in line]

@@ -20,7 +20,7 @@ def fail_beside_a_sleeping_program(processes: list[subprocess.Popen[str]]) -> No
         raise ZeroDivisionError
 
 
-def test_context_manager_program_kills_its_process_if_an_exception_is_raised_inside() -> None:
+def test_context_manager_named_program_kills_the_process_if_its_block_raises() -> None:
     processes: list[subprocess.Popen[str]] = []
     with pytest.raises(ZeroDivisionError):
         fail_beside_a_sleeping_program(processes)

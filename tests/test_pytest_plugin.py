@@ -316,7 +316,7 @@ def test_async_cluster_can_be_used_in_its_own_event_loop_but_not_in_another_loop
     )
 
 
-def test_async_fixture_that_uses_the_cluster_through_a_fixture_fails_in_another_loop(pytester: pytest.Pytester) -> None:
+def test_async_fixture_in_another_loop_fails_even_if_it_uses_the_cluster_indirectly(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """

@@ -69,7 +69,7 @@ def distribute(nodeids: list[str], count: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_pytest_workers_3_and_4_run_all_timeout_tests_and_each_test_runs_once(count: int) -> None:
+def test_pytest_workers_3_and_4_share_the_tests_that_wait_for_timeouts(count: int) -> None:
     waiting = [f"{_SUITE}[{subject}-{number}]" for subject in ("real", "real-newer") for number in range(5)]
     busy = [f"tests/test_{letter}.py::test_{number}" for letter in "abcd" for number in range(5)]
     nodeids = [*busy, *waiting]
@@ -78,7 +78,7 @@ def test_pytest_workers_3_and_4_run_all_timeout_tests_and_each_test_runs_once(co
     assert list(itertools.chain(*shares[2:])) == (waiting if count > 2 else [])
 
 
-def test_pytest_worker_4_runs_only_timeout_tests_but_worker_3_also_runs_other_tests() -> None:
+def test_pytest_worker_3_but_not_4_runs_other_tests_after_the_last_timeout_test() -> None:
     waiting = [f"{_SUITE}[{subject}-{number}]" for subject in ("real", "real-newer") for number in range(5)]
     busy = [f"tests/test_{letter}.py::test_{number}" for letter in "abcdefgh" for number in range(5)]
     shares = distribute([*busy, *waiting], 4)

@@ -100,6 +100,6 @@ def test_container_uses_the_listeners_of_the_mounted_properties_file(tmp_path: P
     assert of_variable == [[Listener("A", "0.0.0.0", 9, "other", 9)]]
 
 
-def test_two_brokers_with_one_port_from_an_environment_variable_raise_config_error(tmp_path: Path) -> None:
+def test_two_brokers_with_a_single_advertised_port_from_the_environment_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="brokers 0 and 1 cannot listen on the same port"):
         settings(tmp_path, "--brokers", "2", KAFKA_ADVERTISED_LISTENERS="PLAINTEXT://localhost:9092")

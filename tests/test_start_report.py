@@ -191,7 +191,7 @@ def test_startup_report_warns_if_brokers_are_fewer_than_offsets_topic_replicas(
     assert (NO_GROUPS in start(*arguments).stop()) is warns
 
 
-def test_broker_that_rejects_a_repeated_topic_option_creates_no_topic(start: Start, tmp_path: Path) -> None:
+def test_broker_with_two_topic_options_for_one_topic_exits_and_creates_no_topic(start: Start, tmp_path: Path) -> None:
     folder = str(tmp_path / "d")
     refused = start("--data-dir", folder, "--topic", "orders", "--topic", "orders:2")
     _, error = refused.process.communicate(timeout=SECONDS)

@@ -27,7 +27,7 @@ def test_public_classes_and_methods_of_kafkaproto_testing_equal_the_committed_li
         pytest.fail("\n".join([*difference, "", advice]), pytrace=False)
 
 
-def test_list_of_public_methods_has_a_changed_signature_but_no_removed_method(
+def test_public_method_list_shows_changed_signatures_and_omits_removed_methods(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = set(class_lines(TestCluster))
@@ -78,7 +78,7 @@ class Half:
         pass
 
 
-def test_docstring_check_returns_the_public_fields_and_methods_without_a_docstring() -> None:
+def test_docstring_check_lists_public_fields_and_methods_that_have_no_docstring() -> None:
     assert sorted(undocumented_in(Half)) == ["Half.hidden", "Half.method", "Half.silent"]
 
 

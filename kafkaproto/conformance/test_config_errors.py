@@ -301,7 +301,7 @@ def test_describe_configs_with_one_unknown_resource_type_fails_for_all_resources
         pytest.param((0, ""), marks=pytest.mark.releases(first="4.0"), id="known"),
     ],
 )
-def test_groups_are_an_unknown_resource_type_of_describe_configs_before_4_0(subject: Subject, expected: Error) -> None:
+def test_describe_configs_rejects_resource_type_group_before_4_0(subject: Subject, expected: Error) -> None:
     assert described(subject, (TOPIC, new_topic(subject).name), (GROUP, "x")) == [expected] * 2
 
 

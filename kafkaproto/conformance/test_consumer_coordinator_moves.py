@@ -104,7 +104,7 @@ def test_new_coordinator_keeps_the_partitions_of_a_temporarily_absent_static_mem
 
 @pytest.mark.rule("GN-59", "GO-11")
 @pytest.mark.needs("group.consumer.migration.policy")
-def test_session_timeout_of_a_member_applies_at_a_new_coordinator_after_a_heartbeat(subject: Subject) -> None:
+def test_new_coordinator_uses_the_group_session_timeout_until_a_member_heartbeats(subject: Subject) -> None:
     """A classic member with a session timeout of 6 s sends nothing for 9 s after the coordinator has moved, and stays in the group.
 
     The next coordinator first applies the session timeout of the group, which is longer. From the member's next heartbeat on, its own timeout of 6 s

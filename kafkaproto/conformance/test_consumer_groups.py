@@ -124,7 +124,7 @@ def test_coordinator_creates_a_member_id_only_for_consumer_group_heartbeat_v0(su
 
 
 @pytest.mark.rule("GN-7")
-def test_empty_list_of_topics_is_a_valid_subscription_from_4_0_on(subject: Subject) -> None:
+def test_consumer_group_heartbeat_may_subscribe_to_an_empty_topic_list_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     response = group.heartbeat("A", 0, [], [], TIMEOUT_MS)
     if group.is_release_4:
@@ -177,7 +177,7 @@ def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Sub
 
 
 @pytest.mark.rule("GN-12", "GN-13", "SN-32")
-def test_kip_848_member_in_epoch_2_that_sends_epoch_0_again_is_fenced_before_4_2(subject: Subject) -> None:
+def test_kip_848_member_at_epoch_2_that_rejoins_with_epoch_0_is_fenced_before_4_2(subject: Subject) -> None:
     """A member in epoch 1 that joins again gets its assignment. A member in epoch 2 that joins again is fenced, but only before Kafka 4.2 (SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
@@ -212,7 +212,7 @@ def test_each_leaving_member_of_a_consumer_group_starts_a_new_group_epoch(subjec
 
 
 @pytest.mark.rule("GN-32", "GN-33", "GN-34", "GN-35", "SN-35")
-def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject: Subject) -> None:
+def test_partitions_of_a_static_member_that_left_with_epoch_minus_2_stay_reserved(subject: Subject) -> None:
     """A static member leaves temporarily, with epoch -2. A new member joins with the same instance id (scenario SN-35).
 
     The new member gets the partitions of the member that left, and the group epoch does not change.

@@ -154,7 +154,7 @@ def test_regex_record_is_written_after_a_join_and_a_tombstone_when_the_member_le
 
 
 @pytest.mark.rule("GN-38")
-def test_join_with_unresolved_regex_empties_targets_of_equally_subscribed_members(group: ConsumerGroup) -> None:
+def test_member_joining_with_an_unresolved_regex_empties_all_target_assignments(group: ConsumerGroup) -> None:
     """Member C joins with a regular expression. When the expression is resolved, epoch 2 starts. Member B then joins with another expression.
 
     B's join computes the target assignment of epoch 2. B has no topics yet, because the broker has not resolved B's expression. Like Kafka, the

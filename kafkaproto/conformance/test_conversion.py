@@ -128,7 +128,7 @@ def cut_or_filled(converted: bytes, size: int) -> bytes:
 @pytest.mark.rule("F-35")
 @pytest.mark.parametrize("value_bytes", [0, 60, 3000])
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_down_converted_records_are_padded_or_cut_to_the_size_before_the_conversion(
+def test_down_converted_records_are_padded_or_cut_to_the_unconverted_size(
     subject: Subject, version: int, magic: int, value_bytes: int
 ) -> None:
     topic = new_topic(subject)

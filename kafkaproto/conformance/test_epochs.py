@@ -124,7 +124,7 @@ def test_offset_for_leader_epoch_returns_offsets_above_the_high_watermark(subjec
 
 
 @pytest.mark.rule("L-8", "D4", "N-11")
-def test_new_leader_rejects_offset_lookups_until_its_high_watermark_is_known(subject: Subject) -> None:
+def test_new_leader_rejects_list_offsets_latest_until_the_old_records_are_committed(subject: Subject) -> None:
     """Leadership moves when 2 of 5 records are committed. ListOffsets for the latest offset gets errors until the other 3 are committed.
 
     Corresponds to Kafka's test `PartitionTest.testMonotonicOffsetsAfterLeaderChange`.

@@ -71,7 +71,7 @@ def hidden_group(subject: Subject) -> ConsumerGroup:
     return group
 
 
-def test_rejected_classic_join_makes_kafka_remove_an_empty_kip_848_group_from_memory(subject: Subject) -> None:
+def test_kafka_drops_an_empty_kip_848_group_if_a_join_group_has_an_unknown_member_id(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -89,7 +89,7 @@ def test_rejected_classic_join_makes_kafka_remove_an_empty_kip_848_group_from_me
     assert group.committed(place) == {key: NO_OFFSET if forgets else 5}
 
 
-def test_requests_to_a_group_removed_by_a_rejected_join_get_group_id_not_found(subject: Subject) -> None:
+def test_requests_for_a_group_dropped_from_coordinator_memory_get_group_id_not_found(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = empty_group(subject)
     place, key = {group.topic.name: [0]}, (group.topic.name, 0)
@@ -103,13 +103,13 @@ def test_requests_to_a_group_removed_by_a_rejected_join_get_group_id_not_found(s
     assert result.error_code == (NOT_FOUND if forgets else 0)
 
 
-def test_group_removed_from_memory_starts_at_epoch_1_on_a_join_and_keeps_its_offsets(subject: Subject) -> None:
+def test_join_to_a_group_dropped_from_memory_gets_epoch_1_and_the_old_offsets(subject: Subject) -> None:
     group = hidden_group(subject)
     assert group.enter("B") == (1 if subject.semantics == "kafka" else 3, ALL)
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_group_removed_from_memory_stays_unlisted_after_a_rejected_heartbeat(subject: Subject) -> None:
+def test_rejected_heartbeat_does_not_restore_a_group_dropped_from_coordinator_memory(subject: Subject) -> None:
     forgets = subject.semantics == "kafka"
     group = hidden_group(subject)
     name, value = ("subscribed_topic_regex", "(") if group.version else ("server_assignor", "unknown")
@@ -118,7 +118,7 @@ def test_group_removed_from_memory_stays_unlisted_after_a_rejected_heartbeat(sub
     assert group.committed() == ({} if forgets else {(group.topic.name, 0): 5})
 
 
-def test_group_removed_from_memory_is_listed_again_after_an_offset_commit(subject: Subject) -> None:
+def test_offset_commit_makes_a_group_dropped_from_coordinator_memory_visible_again(subject: Subject) -> None:
     group = hidden_group(subject)
     topic = group.topic.name
     assert commit(group, {topic: {1: (8, None)}}) == {(topic, 1): 0}
@@ -131,7 +131,7 @@ def test_group_removed_from_memory_is_listed_again_after_an_offset_commit(subjec
     assert group.committed() == {(topic, 0): 5, (topic, 1): 8}
 
 
-def test_classic_join_to_a_group_removed_from_memory_makes_old_offsets_visible_again(subject: Subject) -> None:
+def test_classic_join_restores_offsets_of_a_group_dropped_from_coordinator_memory(subject: Subject) -> None:
     group = hidden_group(subject)
     client = group.client(version=3)
     response = client.join()

@@ -67,7 +67,7 @@ def test_describe_groups_reports_an_unknown_group_as_dead(subject: Subject) -> N
 
 
 @pytest.mark.rule("GC-12", "GC-58")
-def test_join_group_that_only_returns_a_member_id_creates_an_empty_listed_group(subject: Subject) -> None:
+def test_join_group_answered_with_member_id_required_creates_an_empty_listed_group(subject: Subject) -> None:
     group = Group(subject)
     assert group.client().join().error_code == 79
     entries = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]

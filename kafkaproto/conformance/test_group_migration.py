@@ -384,7 +384,7 @@ def test_empty_consumer_group_rejects_a_classic_join_with_an_unknown_member_id(
 @pytest.mark.parametrize(
     ("kind", "instance", "has_protocols"), [("consumer", None, False), ("", None, True), ("consumer", "i1", False)]
 )
-def test_rejected_inconsistent_classic_join_makes_an_empty_kip_848_group_classic(
+def test_empty_kip_848_group_becomes_classic_even_if_the_classic_join_is_rejected(
     subject: Subject, kind: str, instance: str | None, has_protocols: bool
 ) -> None:
     group = ConsumerGroup(subject)

@@ -314,7 +314,7 @@ def _error_of(client: Client) -> int:
 
 @pytest.mark.rule("GC-26", "GC-28", "GC-52")
 @pytest.mark.parametrize("count", [4, 12, 13])
-def test_members_have_the_order_of_a_hash_table_and_the_first_is_the_next_leader(subject: Subject, count: int) -> None:
+def test_members_are_listed_in_hash_order_and_the_first_replaces_a_leaving_leader(subject: Subject, count: int) -> None:
     """The table is one of Java, or with the coordinator in Scala one of Scala. It does not shrink when a member leaves.
 
     Of 12 members the table of Scala shows that, of 13 the table of Java.

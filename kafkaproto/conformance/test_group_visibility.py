@@ -69,7 +69,7 @@ def test_kip_848_coordinator_lists_a_new_classic_group_when_its_join_phase_ends(
 
 @pytest.mark.rule("D12", "GN-63")
 @pytest.mark.parametrize("is_hidden", [False, True])
-def test_rejected_join_and_rejected_commit_make_an_empty_kip_848_group_classic(
+def test_rejected_offset_commit_recreates_a_dropped_kip_848_group_as_classic_group(
     subject: Subject, is_hidden: bool
 ) -> None:
     group = empty_group(subject)

@@ -99,7 +99,7 @@ def test_metadata_request_creates_a_missing_topic_if_it_allows_auto_topic_creati
 
 @pytest.mark.needs("auto.create.topics.enable", "num.partitions", "default.replication.factor", brokers=2)
 @pytest.mark.rule("M-3")
-def test_metadata_request_creates_topics_with_colliding_names_only_together(subject: Subject) -> None:
+def test_metadata_auto_creates_two_colliding_topic_names_only_if_requested_together(subject: Subject) -> None:
     """Names collide if they differ only in dots and underscores. A topic that cannot be created gets the same error as one that is created."""
     connection, name = subject.connect(), subject.new_name("made")
 

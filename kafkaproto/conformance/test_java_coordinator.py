@@ -287,7 +287,7 @@ def at_another_broker(group: Group, request: Any, version: int) -> Any:
         pytest.param(10_000, (NOT_COORDINATOR, ""), id="valid"),
     ],
 )
-def test_join_group_at_a_non_coordinator_checks_the_session_timeout_first_with_kip_848(
+def test_join_group_at_a_non_coordinator_with_kip_848_checks_its_session_timeout(
     java: Subject, session_ms: int, expected: tuple[int, str]
 ) -> None:
     group = Group(java)

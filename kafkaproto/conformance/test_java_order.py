@@ -114,7 +114,7 @@ def test_java_coordinator_lists_groups_by_consumer_offsets_partition(java: Subje
 
 @pytest.mark.rule("GN-64")
 @pytest.mark.parametrize("count", [5, 11, 12, 13, 24])
-def test_described_members_and_topic_names_have_the_order_of_hash_tables(java: Subject, count: int) -> None:
+def test_consumer_group_describe_lists_members_and_topic_names_in_java_hash_order(java: Subject, count: int) -> None:
     """The members have the order of a `TimelineHashMap`, and the topic names of a member that of a Java `HashSet`."""
     group = ConsumerGroup(java)
     member_ids = [java.new_name("m") for _ in range(count)]
@@ -165,7 +165,7 @@ def test_consumer_group_describe_orders_groups_by_offsets_topic_partition_since_
 
 @pytest.mark.rule("GO-36", "GN-66")
 @pytest.mark.releases(before="4.0")
-def test_before_4_0_consumer_group_describe_has_all_groups_per_offsets_partition(java: Subject) -> None:
+def test_before_4_0_consumer_group_describe_repeats_groups_per_coordinated_partition(java: Subject) -> None:
     """Each partition that the broker coordinates returns a result for every group of the request.
 
     For groups that another partition stores, this result is GROUP_ID_NOT_FOUND (69).
@@ -244,7 +244,9 @@ def test_offset_fetch_lists_transactional_offsets_in_java_timeline_hash_map_orde
 
 @pytest.mark.rule("GO-4", "GO-9")
 @pytest.mark.parametrize("deleted", [2, 9])
-def test_java_coordinator_writes_offsets_in_request_order_but_tombstones_by_table(java: Subject, deleted: int) -> None:
+def test_java_coordinator_writes_delete_groups_tombstones_in_hash_not_request_order(
+    java: Subject, deleted: int
+) -> None:
     """Tombstones for OffsetDelete have the order of the request, those of a deleted group the order of the tables."""
     group, first, second = Group(java, 0), new_topic(java, partitions=20).name, new_topic(java, partitions=2).name
     indexes = [3, 17, 0, 9, 1, 12, 5, 19, 2, 8, 4, 11]

@@ -55,7 +55,7 @@ def test_join_group_that_offers_each_protocol_twice_gets_no_response(subject: Su
 
 
 @pytest.mark.rule("GC-27")
-def test_group_chooses_a_protocol_offered_once_not_a_protocol_offered_twice(subject: Subject) -> None:
+def test_join_group_protocol_listed_twice_is_not_chosen_if_another_is_listed_once(subject: Subject) -> None:
     group = Group(subject)
     response = join(group, ("a", b"1"), ("b", b"2"), ("a", b"3"))
     assert (response.error_code, response.protocol_name) == (0, "b")
@@ -122,7 +122,7 @@ def test_join_group_with_protocol_type_connect_accepts_undecodable_member_metada
 @pytest.mark.parametrize(
     ("version", "client_id", "instance_id"), [(3, LONGEST_ID, None), (9, LONGEST_ID, None), (9, "pc", LONGEST_ID)]
 )
-def test_join_group_whose_member_id_becomes_too_long_gets_unknown_server_error(
+def test_join_group_gets_unknown_server_error_if_the_new_member_id_is_too_long(
     subject: Subject, version: int, client_id: str, instance_id: str | None
 ) -> None:
     """A member id is the client id or the instance id and a UUID. It is then too long for the response, which holds strings of up to 32,767 bytes.

@@ -58,7 +58,7 @@ def in_tables(topics: Requested, most_partitions: int = 0) -> list[tuple[str, in
 
 @pytest.mark.rule("GO-4")
 @pytest.mark.parametrize("first", [[3], [2, 0, 1], [8, 0, 3, 1, 2, 7, 5], list(range(19, -1, -1))])
-def test_offset_commit_writes_one_batch_in_the_order_of_the_coordinators_table(
+def test_scala_coordinator_orders_offset_commit_records_by_hash_java_by_request(
     subject: Subject, first: list[int]
 ) -> None:
     group, topics = Group(subject, 0), new_topics(subject, first, [1, 0], [4])
@@ -72,7 +72,9 @@ def test_offset_commit_writes_one_batch_in_the_order_of_the_coordinators_table(
 
 @pytest.mark.rule("GO-4", "GO-21")
 @pytest.mark.parametrize("count", [4, 5, 9])
-def test_offset_commit_writes_accepted_offsets_in_the_order_of_a_filtered_table(subject: Subject, count: int) -> None:
+def test_partly_rejected_offset_commit_writes_accepted_offsets_in_the_order_of_kafka(
+    subject: Subject, count: int
+) -> None:
     """Every second offset has too long metadata. In Scala, a hash table of more than four offsets stays one when offsets are removed from it."""
     for _ in range(4):
         group, [(name, indexes)] = Group(subject, 0), new_topics(subject, list(range(count)))
@@ -88,7 +90,7 @@ def test_offset_commit_writes_accepted_offsets_in_the_order_of_a_filtered_table(
 
 
 @pytest.mark.rule("GO-4", "TX-43")
-def test_txn_offset_commit_writes_one_batch_in_the_order_of_the_coordinators_table(subject: Subject) -> None:
+def test_scala_coordinator_orders_txn_offset_commit_records_by_hash_java_by_request(subject: Subject) -> None:
     group, topics = Group(subject, 0), new_topics(subject, [8, 0, 3, 1, 2], [1, 0])
     producer = begun(subject, new_topic(subject))
     assert producer.add_offsets(group) == 0
@@ -105,7 +107,7 @@ def test_txn_offset_commit_writes_one_batch_in_the_order_of_the_coordinators_tab
 
 @pytest.mark.rule("GO-9")
 @pytest.mark.parametrize("first", [[1], [6, 3], [8, 0, 3, 1, 2, 7, 5], list(range(19, -1, -1))])
-def test_delete_groups_writes_tombstones_in_the_order_of_the_coordinators_tables(
+def test_delete_groups_writes_tombstones_of_offsets_in_the_hash_order_of_kafka(
     subject: Subject, first: list[int]
 ) -> None:
     group, topics = Group(subject, 0), new_topics(subject, first, [1, 0])
@@ -121,7 +123,7 @@ def test_delete_groups_writes_tombstones_in_the_order_of_the_coordinators_tables
 
 @pytest.mark.rule("GO-9")
 @pytest.mark.parametrize("most", [10, 11, 30])
-def test_order_of_tombstones_of_a_group_depends_on_the_number_of_earlier_offsets(subject: Subject, most: int) -> None:
+def test_delete_groups_writes_tombstones_in_hash_order_of_the_peak_offset_count(subject: Subject, most: int) -> None:
     """A table never shrinks, and has made room for one more offset than it has if a commit replaced an offset."""
     group, [(name, indexes)] = Group(subject, 0), new_topics(subject, list(range(most)))
     assert set(commit(group, offsets_of([(name, indexes)])).values()) == {0}
@@ -142,7 +144,7 @@ def test_order_of_tombstones_of_a_group_depends_on_the_number_of_earlier_offsets
 
 @pytest.mark.rule("GO-9", "GC-60")
 @pytest.mark.parametrize("deleted", [[3, 0, 2, 1], [3, 0, 5, 2, 6, 1]])
-def test_offset_delete_writes_tombstones_in_request_order_or_scala_map_order(
+def test_scala_coordinator_orders_offset_delete_tombstones_by_hash_java_by_request(
     subject: Subject, deleted: list[int]
 ) -> None:
     """Before 4.0, more than four tombstones have the order of a hash table of Scala."""
@@ -156,7 +158,9 @@ def test_offset_delete_writes_tombstones_in_request_order_or_scala_map_order(
 
 @pytest.mark.rule("GO-9", "GO-25")
 @pytest.mark.parametrize("indexes", [[3, 0, 2], [17, 0, 5, 2, 16, 1]])
-def test_tombstones_of_a_deleted_topic_have_partition_or_scala_map_order(subject: Subject, indexes: list[int]) -> None:
+def test_scala_coordinator_orders_deleted_topic_tombstones_by_hash_java_by_partition(
+    subject: Subject, indexes: list[int]
+) -> None:
     """Before 4.0, more than four tombstones have the order of a hash table of Scala."""
     group, topics = Group(subject, 0), new_topics(subject, indexes, [0])
     [(name, _), (other, _)] = topics
@@ -175,7 +179,7 @@ def test_tombstones_of_a_deleted_topic_have_partition_or_scala_map_order(subject
 
 
 @pytest.mark.rule("GO-9", "GO-11")
-def test_order_of_tombstones_of_a_loaded_group_depends_on_the_loaded_offsets(subject: Subject) -> None:
+def test_coordinator_move_changes_the_hash_order_of_tombstones_only_in_scala(subject: Subject) -> None:
     """With the coordinator in Scala, the table of a group that a coordinator loads has room for the loaded offsets only.
 
     The coordinator in Java applies the records one by one, so that its tables have the same sizes as before.

@@ -87,7 +87,7 @@ def _errors_unless_unavailable(
 
 
 @pytest.mark.rule("GO-14", "GO-24", "SN-26")
-def test_committed_offset_expires_after_the_retention_time_of_its_offset_commit(subject: Subject) -> None:
+def test_committed_offset_expires_after_the_retention_time_in_the_offset_commit(subject: Subject) -> None:
     """The retention time in an OffsetCommit of version 2 to 4 replaces the broker's `offsets.retention.minutes` (scenario SN-26)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group = Group(subject)
@@ -104,7 +104,7 @@ def test_committed_offset_expires_after_the_retention_time_of_its_offset_commit(
 
 
 @pytest.mark.rule("GO-14", "GO-24")
-def test_offset_with_the_longest_retention_time_expires_at_the_next_check(subject: Subject) -> None:
+def test_offset_committed_with_int64_max_retention_time_expires_at_the_next_check(subject: Subject) -> None:
     """The time of expiry exceeds the largest int64 and wraps around to a time in the past, as Java's `long` does."""
     topic = new_topic(subject).name
     group = Group(subject)
@@ -119,9 +119,7 @@ def test_offset_with_the_longest_retention_time_expires_at_the_next_check(subjec
 
 @pytest.mark.rule("GO-9", "GO-24")
 @pytest.mark.parametrize(("count", "kept"), [(2, 0), (9, 0), (2, 12), (4, 12), (9, 12)])
-def test_tombstones_of_expired_offsets_have_the_order_of_the_coordinators_tables(
-    subject: Subject, count: int, kept: int
-) -> None:
+def test_tombstones_of_expired_offsets_have_the_hash_order_of_kafka(subject: Subject, count: int, kept: int) -> None:
     """With the coordinator in Scala, it is the order of a table of the expired offsets only, with the one in Java that of all offsets.
 
     count: how many offsets of the first topic expire. kept: the number of its offsets that do not expire, in other partitions.

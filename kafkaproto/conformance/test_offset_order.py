@@ -91,7 +91,7 @@ def test_offset_fetch_of_all_topics_lists_partitions_in_scala_hash_order_before_
 
 @pytest.mark.rule("GO-36")
 @pytest.mark.releases(before="4.0")
-def test_offset_fetch_v0_returns_unsupported_version_once_for_a_repeated_partition(subject: Subject) -> None:
+def test_offset_fetch_v0_merges_repeated_partitions_and_returns_unsupported_version(subject: Subject) -> None:
     group = Group(subject)
     for topics in requests("first-topic", "second-topic"):
         response = group.ask(fetch_request(group, topics), 0)

@@ -169,7 +169,7 @@ def test_kip_848_coordinator_keeps_pending_offsets_if_a_txn_offset_commit_is_fen
 
 
 @pytest.mark.rule("TX-43")
-def test_scala_coordinator_rejects_all_of_a_txn_offset_commit_with_epoch_minus_1(subject: Subject) -> None:
+def test_txn_offset_commit_with_epoch_minus_1_gets_unknown_server_error_in_scala(subject: Subject) -> None:
     """With the coordinator in Scala, every entry of the request gets error UNKNOWN_SERVER_ERROR (-1), in the order of the request.
 
     With the coordinator in Java, each partition gets an error of its own.

@@ -65,7 +65,7 @@ def test_group_is_in_state_empty_after_its_only_pending_member_leaves(subject: S
 
 
 @pytest.mark.rule("GC-52")
-def test_only_the_kip_848_coordinator_describes_old_assignments_during_a_rebalance(subject: Subject) -> None:
+def test_describe_groups_in_a_rebalance_has_old_assignments_only_in_java_coordinator(subject: Subject) -> None:
     """A new member joins a group of one member. In this rebalance, DescribeGroups has the old member's assignment only with the coordinator in Java.
 
     When both members have joined, a second rebalance starts before any SyncGroup. In the second rebalance, DescribeGroups has no assignment of any

@@ -269,7 +269,7 @@ def test_throttled_produce_gets_its_response_at_once_but_delays_the_next_respons
 
 
 @pytest.mark.rule("T-9", "X-5")
-def test_next_produce_of_a_throttled_client_that_reconnects_is_throttled_for_longer(subject: Subject) -> None:
+def test_throttle_time_of_a_throttled_client_grows_even_if_the_client_reconnects(subject: Subject) -> None:
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         first = payer.produce(12_000)
@@ -293,7 +293,7 @@ def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int
 
 
 @pytest.mark.rule("T-4", "Q-12", "Q-13", "Q-14")
-def test_fetch_above_the_quota_is_empty_and_the_next_fetch_waits_for_the_throttle(subject: Subject) -> None:
+def test_fetch_above_the_quota_is_empty_and_delays_next_fetch_by_the_throttle_time(subject: Subject) -> None:
     """A fetch is throttled for 50 ms and returns no records: its response would be 50 bytes larger than 1000 B/s allow in ten seconds.
 
     The next fetch waits for the end of the throttle time and returns the records.

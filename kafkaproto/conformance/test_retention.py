@@ -196,7 +196,7 @@ def test_segment_rolls_when_its_offset_or_time_index_is_full(
 
 
 @pytest.mark.rule("CF-28")
-def test_change_of_index_settings_applies_to_segments_that_start_later(subject: Subject) -> None:
+def test_changed_index_settings_apply_only_to_segments_created_after_the_change(subject: Subject) -> None:
     topic = new_topic(subject, segment_ms="1000")
     now = subject.epoch_ms()
     with topic_setting(topic, "segment.index.bytes", "36"), topic_setting(topic, "index.interval.bytes", "0"):

@@ -76,7 +76,7 @@ def test_restarted_static_member_that_changes_the_protocol_starts_a_rebalance(su
 
 
 @pytest.mark.rule("GC-31", "GC-41")
-def test_restarted_static_member_in_the_sync_phase_starts_a_rebalance(subject: Subject) -> None:
+def test_static_member_that_restarts_before_the_leader_syncs_starts_a_rebalance(subject: Subject) -> None:
     group = Group(subject)
     a, old = group.client(), group.client(instance="i1")
     enter_together(a, old)

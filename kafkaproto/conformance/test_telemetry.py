@@ -218,7 +218,7 @@ def test_telemetry_client_gets_the_metrics_of_all_matching_subscriptions(
 
 @pytest.mark.rule("AD-17")
 @pytest.mark.releases("3.9", "4.0")
-def test_telemetry_metrics_can_contain_an_empty_prefix_before_4_0(
+def test_telemetry_client_gets_empty_metric_prefixes_of_a_subscription_before_4_0(
     subject: Subject, subscriptions: Subscriptions
 ) -> None:
     client = Pushing(subject)

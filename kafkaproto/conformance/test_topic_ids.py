@@ -95,7 +95,7 @@ def committed(
 
 @pytest.mark.rule("P-24")
 @pytest.mark.releases(first="4.1")
-def test_records_are_written_by_topic_id_and_unknown_ids_are_rejected(subject: Subject) -> None:
+def test_produce_by_topic_id_appends_records_and_rejects_unknown_topic_ids(subject: Subject) -> None:
     topic = new_topic(subject, partitions=2)
     own = topic.topic_id
     assert write(topic, (own, [0])) == [(own, [(0, 0)])]

@@ -50,7 +50,7 @@ def test_transaction_that_times_out_is_aborted_and_the_producer_epoch_is_raised(
 @pytest.mark.rule("TX-59")
 @pytest.mark.releases(first="4.0")
 @pytest.mark.parametrize("commit", [True, False])
-def test_end_txn_v5_after_a_timeout_fails_as_a_commit_and_succeeds_as_an_abort(subject: Subject, commit: bool) -> None:
+def test_end_txn_v5_after_a_transaction_timeout_may_abort_but_not_commit(subject: Subject, commit: bool) -> None:
     """A transaction times out. The coordinator aborts it and raises the producer's epoch. The producer then sends EndTxn with the old epoch.
 
     The broker takes this request for a repetition of the request that ended the transaction. A commit fails, because the transaction was aborted. An

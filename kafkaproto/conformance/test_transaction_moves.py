@@ -79,7 +79,7 @@ def test_new_coordinator_completes_a_transaction_in_prepare_commit_or_prepare_ab
 
 
 @pytest.mark.rule("TX-8", "TX-27", "TX-28")
-def test_second_batch_of_a_transaction_is_accepted_if_the_coordinator_is_stopped(subject: Subject) -> None:
+def test_stopped_txn_coordinator_blocks_only_the_first_batch_in_each_partition(subject: Subject) -> None:
     subject.need_broker(1)
     topic, producer = new_topic(subject, partitions=2), Producer(subject)
     while producer.coordinator() == 0:
@@ -102,7 +102,7 @@ def test_second_batch_of_a_transaction_is_accepted_if_the_coordinator_is_stopped
 
 @pytest.mark.rule("TX-33")
 @pytest.mark.parametrize("transactional", [True, False])
-def test_batch_after_a_batch_that_failed_verification_is_out_of_order_until_restart(
+def test_sequence_gap_after_a_batch_that_failed_verification_fails_until_restart(
     subject: Subject, transactional: bool
 ) -> None:
     """The leader fails to verify the transaction of a producer's first batch, with sequence 0. It then rejects the next batch, with sequence 2.

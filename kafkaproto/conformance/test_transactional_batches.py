@@ -17,7 +17,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 
 
 @pytest.mark.rule("TX-27")
-def test_leader_accepts_a_batch_of_an_open_transaction_without_verification(subject: Subject) -> None:
+def test_leader_verifies_no_batch_of_a_transaction_already_open_in_the_partition(subject: Subject) -> None:
     """If a transaction is open in a partition, the leader accepts batches with the transaction's producer id and epoch without verification.
 
     The test also sends batches with a transactional id that the coordinator does not know. The leader accepts such a batch only if it does not ask

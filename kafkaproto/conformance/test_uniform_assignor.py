@@ -33,7 +33,7 @@ def joined(group: ConsumerGroup, partitions: int, *member_ids: str) -> dict[str,
         (("B", "Q"), {"B": [0], "Q": [1, 2]}, {"B": [0, 1], "Q": [2]}),
     ],
 )
-def test_first_of_two_joined_members_gets_two_of_three_partitions_from_kafka_4_1_on(
+def test_member_that_joined_first_gets_two_of_three_partitions_from_kafka_4_1_on(
     subject: Subject, member_ids: tuple[str, str], before_4_1: dict[str, list[int]], since_4_1: dict[str, list[int]]
 ) -> None:
     """Two members share three partitions, so one of them gets two: before 4.1 the first in Kafka's hash table, later the first to join.

@@ -92,7 +92,7 @@ def test_member_with_unreplicated_join_is_not_described_and_cannot_fetch_offsets
         assert {member.member_id for member in group.described().members} == {"A", "B"}
 
 
-def test_heartbeat_and_rejected_commit_are_answered_after_earlier_commit_replicates(subject: Subject) -> None:
+def test_heartbeats_and_errors_wait_for_replication_of_another_groups_offset_commit(subject: Subject) -> None:
     ConsumerGroup(subject)  # skips the test unless the broker has the coordinator in Java
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
@@ -120,7 +120,7 @@ def test_heartbeat_and_rejected_commit_are_answered_after_earlier_commit_replica
         assert subject.answer(delete.connection).message.results[0].error_code == NON_EMPTY
 
 
-def test_join_and_rejected_heartbeat_are_answered_before_earlier_commit_replicates(subject: Subject) -> None:
+def test_rejoin_and_unknown_member_heartbeat_do_not_wait_for_an_unreplicated_commit(subject: Subject) -> None:
     ConsumerGroup(subject)
     topic, group, other = new_topic(subject).name, Group(subject, 0), Group(subject, 0)
     with two_replicas(group) as follower:
@@ -135,7 +135,7 @@ def test_join_and_rejected_heartbeat_are_answered_before_earlier_commit_replicat
 
 
 @pytest.mark.rule("GN-57", "GN-60")
-def test_classic_join_and_sync_in_kip_848_group_are_answered_after_commit_replicates(subject: Subject) -> None:
+def test_classic_join_and_sync_in_a_kip_848_group_wait_for_an_unreplicated_commit(subject: Subject) -> None:
     group, topic, other = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
         assert group.enter("A") == (1, ALL)
@@ -155,7 +155,7 @@ def test_classic_join_and_sync_in_kip_848_group_are_answered_after_commit_replic
 
 
 @pytest.mark.rule("GN-59", "GN-60")
-def test_classic_member_whose_sync_waits_beyond_the_rebalance_timeout_is_removed(subject: Subject) -> None:
+def test_classic_member_is_removed_if_an_unreplicated_commit_delays_sync_too_long(subject: Subject) -> None:
     group, topic, other = ConsumerGroup(subject, 0), new_topic(subject).name, Group(subject, 0)
     with two_replicas(group) as follower:
         assert group.enter("A") == (1, ALL)

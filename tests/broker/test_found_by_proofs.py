@@ -39,7 +39,7 @@ def test_follower_that_never_fetches_from_a_new_leader_is_removed_from_the_isr()
 
 
 @pytest.mark.rule("N-12")
-def test_follower_fetch_overwrites_offsets_from_a_client_that_used_its_replica_id() -> None:
+def test_follower_fetch_corrects_offsets_set_by_a_client_that_posed_as_the_follower() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)
@@ -74,7 +74,7 @@ def test_damaged_record_batch_is_rejected_with_an_error_and_not_appended(
 
 
 @pytest.mark.rule("P-4")
-def test_produce_with_a_batch_of_impossible_length_fails_for_all_its_partitions() -> None:
+def test_batch_of_impossible_length_fails_all_partitions_of_the_produce_request() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 2)
     request = produce("t", made({"values": [30], "codec": 0, "damage": "length tiny"}))

@@ -80,7 +80,7 @@ def test_comparison_with_documented_client_results_returns_each_difference_once(
     assert len(expected.differences("2.8", results_by_client)) == 1
 
 
-def test_client_check_lists_a_client_whose_reported_success_left_no_committed_offset() -> None:
+def test_client_check_flags_a_client_that_reports_success_but_committed_no_offset() -> None:
     with ours("3.9") as kafka:
         kafka.produce("java-produce", [b"value"])
         outcomes = {"java": Outcomes({"connect": WORKS, "produce": WORKS, "group": WORKS, "new group": WAITS}, None)}

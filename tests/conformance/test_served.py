@@ -163,7 +163,7 @@ def test_conformance_test_is_skipped_if_the_cluster_release_rejects_a_topic_sett
         new_topic(subject, segment_bytes="300")
 
 
-def test_conformance_suite_sets_internal_segment_bytes_for_small_segments_in_4_2() -> None:
+def test_conformance_suite_sets_internal_segment_bytes_to_300_on_kafka_4_2() -> None:
     with foreign("4.2") as subject:
         topic = new_topic(subject, segment_bytes="300")
         topic.fill(*[batch_of_bytes(100)] * 4)
@@ -191,7 +191,9 @@ def test_conformance_test_fails_if_the_cluster_rejects_a_supported_topic_setting
 
 @pytest.mark.parametrize("release", ["2.0", "3.9", "4.2"])
 @pytest.mark.parametrize("semantics", [KIP, KAFKA])
-def test_conformance_suite_detects_whether_a_broker_uses_semantics_kip_or_kafka(release: str, semantics: str) -> None:
+def test_conformance_suite_detects_if_a_broker_follows_kip_documents_or_kafka_code(
+    release: str, semantics: str
+) -> None:
     with foreign(release, semantics=semantics) as subject:
         assert semantics_of(subject) == semantics
 

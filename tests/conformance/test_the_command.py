@@ -88,7 +88,7 @@ def test_conformance_suite_skips_large_fetches_on_brokers_with_a_low_fetch_limit
 
 
 @pytest.mark.slow
-def test_conformance_run_on_suitable_brokers_skips_only_test_that_pauses_replication() -> None:
+def test_conformance_run_skips_only_one_test_on_brokers_with_all_required_settings() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
@@ -221,7 +221,7 @@ def test_conformance_run_deletes_its_topics() -> None:
 
 
 @pytest.mark.slow
-def test_conformance_suite_with_semantics_kafka_fails_on_a_broker_with_semantics_kip() -> None:
+def test_conformance_suite_for_kafka_code_fails_if_the_broker_follows_kip_documents() -> None:
     """The cluster follows the KIP documents, and the command expects the behaviour of Kafka's code."""
     with brokers(semantics="kip") as address:
         command = [
@@ -247,9 +247,7 @@ def test_conformance_suite_with_semantics_kafka_fails_on_a_broker_with_semantics
 
 
 @pytest.mark.parametrize(("semantics", "expected"), [("kip", "the documents say"), ("kafka", "the code does")])
-def test_conformance_command_prints_whether_its_tests_expect_semantics_kip_or_kafka(
-    semantics: str, expected: str
-) -> None:
+def test_conformance_command_prints_if_tests_expect_kip_documents_or_kafka_code(semantics: str, expected: str) -> None:
     chosen = "beyond_log_end_is_out_of_range or empty_client_id"
     with brokers(count=1, semantics=semantics) as address:
         completed = run("--bootstrap", address, "-k", chosen)
@@ -293,7 +291,7 @@ def test_conformance_suite_passes_on_a_broker_started_as_in_the_readme() -> None
         (["--bootstrap", "127.0.0.1:1"], 4, "no broker responds at 127.0.0.1:1"),
     ],
 )
-def test_conformance_command_exit_status_is_2_without_bootstrap_and_4_if_unreachable(
+def test_conformance_command_exits_with_2_on_bad_options_and_4_if_no_broker_responds(
     arguments: list[str], status: int, text: str
 ) -> None:
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", *arguments]
@@ -341,7 +339,7 @@ def test_conformance_suite_skips_tests_on_a_cluster_without_a_broker_with_id_0()
     assert "not prepared: needs a broker with the id 0 (the cluster has the id 7)" in completed.stdout
 
 
-def test_conformance_command_tries_each_bootstrap_address_without_warnings() -> None:
+def test_conformance_command_prints_no_warning_if_first_bootstrap_address_is_refused() -> None:
     with brokers(count=1) as address:
         completed = run("--bootstrap", f"127.0.0.1:1,{address}", "-k", "test_small_limits")
     assert completed.returncode == 5 and "not prepared" in completed.stdout, completed
@@ -370,7 +368,7 @@ def test_conformance_command_without_pytest_explains_how_to_install_pytest() -> 
 
 
 @pytest.mark.slow
-def test_conformance_package_run_as_a_python_module_runs_only_the_selected_tests() -> None:
+def test_python_m_tests_conformance_with_option_k_runs_only_the_selected_tests() -> None:
     """The package imports `tests` before pytest, which must not make pytest fail."""
     chosen = ["--subjects", "virtual-kafka", "-k", "test_framing and tagged_fields"]
     completed = subprocess.run(

@@ -39,7 +39,7 @@ def pair() -> Iterator[Pair]:
 
 
 @pytest.mark.parametrize("name", ONCE_DIFFERENT)
-def test_responses_that_once_differed_from_kafka_now_equal_those_of_the_real_kafka(pair: Pair, name: str) -> None:
+def test_request_sequences_that_revealed_old_bugs_get_the_responses_of_real_kafka(pair: Pair, name: str) -> None:
     difference = pair.difference(ONCE_DIFFERENT[name])
     assert difference is None, f"\n{difference}"
 
@@ -78,7 +78,7 @@ def talk(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str, str]]:
         yield running, about, release
 
 
-def test_group_and_transaction_responses_that_once_differed_now_equal_those_of_kafka(
+def test_group_and_transaction_requests_that_revealed_old_bugs_get_kafkas_responses(
     talk: tuple[Pair, str, str],
 ) -> None:
     running, about, release = talk

@@ -11,7 +11,7 @@ from tests.differential.texts import id_in_texts, shown
 NAMES = {"t-1-1795000000000000000": "topic", "no-t-1-1795000000000000000": "missing topic", "": "nothing"}
 
 
-def test_response_comparison_masks_the_longest_matching_name_in_an_error_message() -> None:
+def test_response_comparison_replaces_the_longest_known_topic_name_in_error_messages() -> None:
     text = "t-1-1795000000000000000-0 exists, no-t-1-1795000000000000000 does not"
     assert shown(text, NAMES) == "topic-0 exists, missing topic does not"
 

@@ -39,7 +39,7 @@ def test_thing(): ...
 '''
 
 
-def test_sampler_of_texts_finds_docstrings_messages_and_test_names_in_a_module() -> None:
+def test_sampler_for_clarity_ratings_finds_docstrings_messages_and_test_names() -> None:
     module = ast.parse(MODULE)
     assert sorted(source_texts.docstrings(module)) == [
         "LIMIT = 3\nThe limit.",
@@ -126,7 +126,7 @@ def test_sampler_of_texts_draws_equal_samples_for_equal_seeds(kind: str) -> None
     assert max(Counter(text["file"] for text in sample["texts"]).values()) <= samples.MOST_PER_FILE
 
 
-def test_sample_of_texts_fails_if_a_reader_rates_2_of_20_texts_as_unclear(tmp_path: Path) -> None:
+def test_clarity_sample_fails_if_one_of_two_readers_rates_2_of_20_texts_as_unclear(tmp_path: Path) -> None:
     samples_file = tmp_path / "samples.json"
     size = 20
 
@@ -180,7 +180,7 @@ def test_help_text_needs_a_new_clarity_rating_if_its_program_or_wording_changes(
 @pytest.mark.parametrize(
     ("options", "texts"), [([], ["unclear"]), (["--all"], ["clear", "unclear"])], ids=["default", "all"]
 )
-def test_command_that_draws_help_texts_can_omit_or_include_texts_rated_as_clear(
+def test_help_text_sampling_omits_texts_rated_clear_unless_option_all_is_given(
     options: list[str],
     texts: list[str],
     tmp_path: Path,

@@ -199,7 +199,7 @@ def test_golden_run_difference_report_names_the_changed_field(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("seed", ["0", "4711"])
-def test_golden_run_in_a_new_python_process_equals_the_committed_output(seed: str) -> None:
+def test_golden_run_output_equals_the_committed_output_for_any_python_hash_seed(seed: str) -> None:
     name = "scenario-group_rebalances-kafka"
     script = (
         "import sys\nfrom tests.golden.files import RUNS, packed\n"

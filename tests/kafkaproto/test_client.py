@@ -135,7 +135,7 @@ def agreed(client: Client, *answers: ApiVersionsResponse) -> list[int]:
     return versions_request
 
 
-def test_client_sends_the_highest_version_supported_by_both_sides() -> None:
+def test_client_sends_the_highest_api_version_that_client_and_broker_support() -> None:
     client = Client("me", SPOKEN)
     offered = [ApiVersion(ApiKey.METADATA, 0, 9), ApiVersion(ApiKey.HEARTBEAT, 4, 4)]
     assert agreed(client, ApiVersionsResponse(api_keys=offered)) == [3]
@@ -151,7 +151,7 @@ def test_client_sends_the_highest_version_supported_by_both_sides() -> None:
         client.version(999)
 
 
-def test_client_repeats_api_versions_once_as_v0_after_error_unsupported_version() -> None:
+def test_client_retries_api_versions_in_v0_at_most_once_after_unsupported_version() -> None:
     refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 2)])
     offered = ApiVersionsResponse(api_keys=[ApiVersion(ApiKey.METADATA, 0, 5)])
     client = Client("me", SPOKEN)

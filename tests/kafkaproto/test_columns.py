@@ -82,7 +82,7 @@ def test_timestamp_column_of_a_log_append_time_batch_has_the_append_time_in_each
     assert set(columns(data).timestamps) == {77}
 
 
-def test_record_columns_contain_offsets_and_timestamps_near_2_to_the_62_exactly() -> None:
+def test_record_columns_keep_exact_offsets_and_timestamps_near_2_to_the_62() -> None:
     new_records = [NewRecord(b"v", None, 2**62 - 1), NewRecord(b"v", None, -(2**62)), NewRecord(b"v", None, 0)]
     assert_all_say_the_same(build_batch(new_records), new_records, 0, gathered=False)
     far = build_batch(new_records[2:], base_offset=2**62)
@@ -95,7 +95,7 @@ def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
         columns(build_batch(new_records, max_timestamp=0))
 
 
-def test_column_reader_decodes_9200_similar_records_in_fewer_than_200_groups() -> None:
+def test_column_reader_splits_9200_similar_records_into_fewer_than_200_parts() -> None:
     """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     new_records = (
         [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
@@ -131,7 +131,7 @@ class Counted(bytes):
 
 
 @pytest.mark.parametrize("count", [-1, 3, 5, 2**31 - 1])
-def test_batch_with_a_wrong_record_count_is_rejected_by_each_function_that_reads_it(count: int) -> None:
+def test_every_record_reading_function_rejects_a_batch_with_a_wrong_record_count(count: int) -> None:
     data = bytearray(build_batch([NewRecord(b"v", b"k")] * 4))
     data[HEADER_BYTES - 4 : HEADER_BYTES] = count.to_bytes(4, "big", signed=True)
     for read in (columns, keys, lambda data: list(records(data))):

@@ -90,7 +90,7 @@ def test_frame_of_header_and_body_can_be_declared_as_a_construct_library_struct(
 
 
 @in_both_forms
-def test_construct_library_parses_messages_in_a_file_without_reading_further_bytes(
+def test_construct_library_parses_two_messages_in_a_file_and_leaves_the_rest_unread(
     form: Callable[[Any], Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "messages"
@@ -247,7 +247,7 @@ PARTITIONS = 100
 """Enough partitions that construct's own cost per struct, some 2 microseconds and a reference cycle, is small in comparison."""
 
 
-def test_decoding_in_a_construct_library_struct_takes_at_most_1_5_times_as_long() -> None:
+def test_construct_library_struct_decodes_in_at_most_1_5_times_the_time_of_the_codec() -> None:
     message = fetched(PARTITIONS, b"r" * 1000)
     data = FETCH_RESPONSE_V11.encode(message)
     compiled = construct.Struct("message" / FETCH_RESPONSE_V11).compile()
@@ -255,7 +255,7 @@ def test_decoding_in_a_construct_library_struct_takes_at_most_1_5_times_as_long(
     assert lowest_ratio(lambda: compiled.parse(data), lambda: FETCH_RESPONSE_V11.decode(data), 1.5) <= 1.5
 
 
-def test_encoding_in_a_construct_library_struct_takes_at_most_1_5_times_as_long() -> None:
+def test_construct_library_struct_encodes_in_at_most_1_5_times_the_time_of_the_codec() -> None:
     message = fetched(PARTITIONS)  # records would be copied once more than by the flat code alone
     compiled = construct.Struct("message" / FETCH_RESPONSE_V11).compile()
     assert compiled.build({"message": message}) == FETCH_RESPONSE_V11.encode(message)

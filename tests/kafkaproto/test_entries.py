@@ -143,7 +143,7 @@ def test_check_of_a_compressed_message_set_returns_the_path_of_each_invalid_fiel
     assert [problem.field for problem in problems(damaged)] == ["Message.crc"]
 
 
-def test_batch_stores_its_delete_horizon_as_base_timestamp_and_keeps_record_times() -> None:
+def test_delete_horizon_replaces_the_base_timestamp_but_no_record_timestamp() -> None:
     """The rule is from KIP-534."""
     data = build_batch(MADE, delete_horizon_ms=50_000)
     header = read_header(data)
@@ -237,7 +237,7 @@ def test_up_conversion_rejects_empty_unordered_and_mixed_magic_message_sets(text
         up_convert(data)
 
 
-def test_batch_patched_in_place_is_decoded_with_the_new_offset() -> None:
+def test_record_offsets_start_at_40_if_the_base_offset_of_a_batch_is_changed_to_40() -> None:
     data = bytearray(of_magic(2, 0))
     patch_offset_and_epoch(data, 0, 40, 3)
     assert [record.offset for record in entries.entries(data)] == [40, 41, 42]

@@ -26,7 +26,7 @@ def test_start_frame_and_finish_frame_build_the_same_bytes_as_function_frame() -
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"
 
 
-def test_frame_length_includes_record_bytes_that_are_inserted_into_the_frame_later() -> None:
+def test_frame_length_includes_record_bytes_that_are_kept_outside_the_frame_buffer() -> None:
     out = start_frame()
     out += b"ab"
     assert finish_frame(out, [(5, b"12345")]) == 7

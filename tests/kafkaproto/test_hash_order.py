@@ -174,7 +174,7 @@ def one_by_one(numbers: list[int], most: int) -> list[int]:
 
 @pytest.mark.rule("GC-57")
 @given(st.lists(st.integers(0, 400), unique=True, max_size=120), st.integers(0, 3000))
-def test_concurrent_order_equals_that_of_a_table_that_grows_one_item_at_a_time(numbers: list[int], most: int) -> None:
+def test_computed_concurrent_hash_map_order_equals_that_of_a_simulated_hash_map(numbers: list[int], most: int) -> None:
     assert concurrent_order(numbers, int, most) == one_by_one(numbers, most)
 
 
@@ -218,8 +218,8 @@ def test_partitions_are_sorted_as_in_a_scala_map_copied_from_a_mutable_map(order
     assert scala_copy_order(added, topic_id_partition_hash_bits) == printed
 
 
-def test_scala_map_of_more_than_four_items_stays_a_hash_table_when_it_is_filtered() -> None:
-    """The order is that of a real 3.9.1 in `test_offset_commit_writes_accepted_offsets_in_the_order_of_a_filtered_table`."""
+def test_filtered_scala_map_has_hash_order_if_more_than_4_items_were_added_before() -> None:
+    """The order is that of a real 3.9.1 in `test_partly_rejected_offset_commit_writes_accepted_offsets_in_the_order_of_kafka`."""
     added = partitions("w-0 w-2 spt-3 tu-9 spt-8")
     kept = partitions("w-0 w-2 tu-9")
     assert scala_filtered_order(added[:4], kept, topic_id_partition_hash_bits) == kept
@@ -232,7 +232,7 @@ def test_scala_map_of_more_than_four_items_stays_a_hash_table_when_it_is_filtere
     assert scala_filtered_order(names, names[:20], java_hash_bits) != [name for name in order if name in names[:20]]
 
 
-def test_mutable_scala_hash_map_keeps_the_order_of_its_largest_size() -> None:
+def test_order_of_a_mutable_scala_hash_map_depends_on_its_size_before_removals() -> None:
     """The order depends on the earlier size, as the test of GO-9 finds on a real 3.9.1."""
     names = [f"n{number}" for number in range(40)]
     table = scala_table_order(names, java_hash_bits)

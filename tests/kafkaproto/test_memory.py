@@ -80,7 +80,7 @@ class Smallest:
 
 
 @core_first(NEWEST)
-def test_decoding_uses_at_most_40_bytes_of_memory_per_byte_that_is_no_record_data(entry: Entry) -> None:
+def test_decoding_uses_at_most_40_bytes_of_memory_per_message_byte_outside_records(entry: Entry) -> None:
     for data in worst_messages(entry.layout):
         peak = decoding_peak(entry.layout, data)
         assert peak <= 40 * (len(data) - records_in(entry.layout, data)) + records_in(entry.layout, data) + 64 * 1024

@@ -79,13 +79,13 @@ def test_unknown_tagged_field_uses_no_more_memory_than_its_estimate() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_decoder_memory_limit_is_linear_in_message_size_and_below_64_kib_for_0_bytes() -> None:
+def test_decoder_memory_limit_is_linear_in_size_and_below_64_kib_for_empty_messages() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_memory_limit_per_message_byte_rejects_5000_1_byte_but_not_3_byte_strings() -> None:
+def test_decoder_memory_limit_rejects_5000_1_byte_strings_but_not_5000_3_byte_ones() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

@@ -103,7 +103,7 @@ def test_wrong_lz4_header_checksum_is_accepted_in_magic_0_and_rejected_in_magic_
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_records_that_old_magics_cannot_represent_are_rejected(magic: int) -> None:
+def test_message_set_of_magic_0_or_1_cannot_be_built_with_headers_or_zstd(magic: int) -> None:
     bad: list[tuple[list[NewRecord], dict[str, object], str]] = [
         ([], {}, "at least one"),
         ([NewRecord(b"", headers=[("h", b"")])], {}, "cannot have headers"),
@@ -119,7 +119,7 @@ def test_records_that_old_magics_cannot_represent_are_rejected(magic: int) -> No
         build_message_set(SOME, magic=2)
 
 
-def test_message_set_offsets_that_repeat_or_differ_by_over_int32_max_are_rejected() -> None:
+def test_message_set_with_equal_offsets_or_a_gap_above_int32_max_cannot_be_encoded() -> None:
     at = [Record(offset, 0, None, b"", ()) for offset in (5, 5, 2**31 + 5)]
     with pytest.raises(EncodeError, match="offset 5 follows offset 5"):
         write_messages(at[:2], 1, Compression.NONE)
@@ -148,7 +148,7 @@ def test_invalid_message_of_magic_0_or_1_is_rejected(text: str, data: bytes) -> 
         list(records(data))
 
 
-def test_zstd_in_a_wrapper_of_an_old_magic_is_rejected() -> None:
+def test_decoding_a_zstd_compressed_message_of_magic_1_raises_a_decode_error() -> None:
     data = wrapper(build_message_set(SOME, magic=1), magic=1, offset=3, kind=Compression.ZSTD)
     with pytest.raises(DecodeError, match="zstd"):
         list(records(data))

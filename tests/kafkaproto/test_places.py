@@ -54,7 +54,7 @@ def test_listing_fields_of_a_damaged_message_raises_a_decode_error_with_the_offs
 
 
 @pytest.mark.parametrize("entry", [*LATEST, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)
-def test_function_places_and_decoder_report_truncated_data_at_the_same_byte_offset(entry: Entry) -> None:
+def test_field_position_listing_and_decoder_report_equal_offsets_for_truncated_data(entry: Entry) -> None:
     values = Values(f"damaged places {entry.id}")
     obj = values.object(entry.layout, "small")
     values.add_unknown_tags(entry.layout, obj)

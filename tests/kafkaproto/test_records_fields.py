@@ -66,7 +66,7 @@ def test_fetch_response_frame_has_the_same_bytes_with_records_in_files_or_in_mem
     assert b"".join(parts) == expected
 
 
-def test_generated_and_construct_encoders_return_equal_positions_of_records_in_files() -> None:
+def test_generated_and_construct_encoders_insert_file_records_at_equal_positions() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)

@@ -28,7 +28,7 @@ def test_messages_survive_an_encode_decode_round_trip(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_message_is_decoded_in_the_middle_of_a_buffer_without_reading_further(entry: Entry) -> None:
+def test_decoder_stops_at_the_end_of_a_message_that_is_inside_a_larger_buffer(entry: Entry) -> None:
     obj = Values(entry.id).object(entry.layout)
     data = entry.layout.encode(obj)
     buffer = memoryview(b"\xff" * 7 + data + b"\xff" * 50)

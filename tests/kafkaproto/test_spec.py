@@ -105,7 +105,7 @@ def test_message_definition_with_a_struct_name_defined_twice_is_rejected() -> No
         parse(message)
 
 
-def test_field_that_defines_a_common_struct_again_is_rejected() -> None:
+def test_message_definition_with_a_field_that_redefines_a_common_struct_is_rejected() -> None:
     message = with_field(type="Part", fields=[])
     message["commonStructs"] = [{"name": "Part", "versions": "0+", "fields": []}]
     with pytest.raises(SpecError, match="Part is a common struct, so the field must not have the key 'fields'"):
@@ -119,7 +119,7 @@ def test_duplicate_field_name_in_a_message_definition_is_rejected() -> None:
         parse(message)
 
 
-def test_tagged_field_defined_without_versions_exists_in_its_tagged_versions() -> None:
+def test_versions_of_a_field_default_to_the_tagged_versions_of_the_field() -> None:
     fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
     assert str(fields["tagged_text"].versions) == "2+"
 

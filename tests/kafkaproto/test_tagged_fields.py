@@ -34,7 +34,7 @@ EMPTY_REQUEST = b"\x01\x01"  # two empty compact strings
 
 
 @pytest.mark.rule("W-16")
-def test_unknown_tagged_field_is_kept_and_encoded_again() -> None:
+def test_unknown_tagged_field_survives_decoding_and_encoding() -> None:
     data = EMPTY_REQUEST + b"\x01\x63\x03abc"
     request = API_VERSIONS_REQUEST_V3.decode(data)
     assert request.unknown_tagged_fields == [(99, b"abc")]
@@ -65,7 +65,7 @@ def test_known_tagged_fields_are_decoded_in_any_order_among_unknown_fields() -> 
     assert request.unknown_tagged_fields == [(50, b"x")]
 
 
-def test_struct_in_a_tagged_field_has_its_own_tagged_fields() -> None:
+def test_unknown_tagged_fields_of_a_struct_in_a_tagged_field_survive_a_round_trip() -> None:
     state = ReplicaState(7, 9, [(31, b"inside")])
     request = FetchRequest(replica_state=state, unknown_tagged_fields=[(31, b"outside")])
     assert FETCH_REQUEST_V17.decode(FETCH_REQUEST_V17.encode(request)) == request

@@ -22,7 +22,7 @@ def test_invalid_version_range_raises_a_value_error(text: str) -> None:
         VersionRange.parse(text)
 
 
-def test_version_range_parsed_from_the_word_none_is_empty_and_inside_every_range() -> None:
+def test_version_range_none_contains_no_version_and_lies_within_every_range() -> None:
     none = VersionRange.parse("none")
     assert none == NO_VERSIONS and not none and list(none) == [] and str(none) == "none"
     assert none.within(VersionRange(3, 4)) and none.open_ended and 0 not in none

@@ -234,7 +234,7 @@ def test_long_test_run_discards_a_result_if_the_code_changed_during_the_run(
     assert ("its result is not kept" in capsys.readouterr().err) == changed
 
 
-def test_long_test_run_fails_if_responses_vary_and_no_reason_is_recorded(
+def test_long_test_run_fails_if_responses_to_a_seed_vary_unless_a_reason_is_recorded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     step = "beat", {"member": "A"}

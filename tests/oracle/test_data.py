@@ -94,7 +94,9 @@ def test_version_of_a_coordinator_record_key_selects_the_same_record_type_as_kaf
 @pytest.mark.parametrize(
     "entry", [entry for entry in DATA_ENTRIES if entry.name in IN_BOTH], ids=lambda entry: entry.id
 )
-def test_keys_of_group_records_have_the_same_bytes_as_in_kafka_3_9(oracle: Oracle, entry: Entry) -> None:
+def test_group_record_keys_encoded_by_kafkaproto_have_the_same_bytes_as_in_kafka_3_9(
+    oracle: Oracle, entry: Entry
+) -> None:
     for obj in Values(entry.id).objects(entry.layout):
         assert entry.layout.encode(obj) == oracle.encode(entry.name, entry.version, to_json(entry.layout, obj))
 

@@ -46,7 +46,7 @@ def test_incomplete_jar_download_leaves_no_files(cache: Path, monkeypatch: pytes
     assert list((cache / "jars").iterdir()) == []
 
 
-def test_jars_that_another_process_downloads_at_the_same_time_are_used_not_replaced(
+def test_kafka_jars_downloaded_by_a_concurrent_process_are_used_and_not_replaced(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = cache / "jars" / "kafka-3.9.1"

@@ -53,7 +53,7 @@ def test_infinity_and_nan_are_written_to_json_as_in_kafka_and_can_be_read_back(
 
 
 @pytest.mark.parametrize("name", sorted({entry.name for entry in ENTRIES}))
-def test_kafkaproto_and_kafka_drop_or_reject_the_same_fields_that_a_version_lacks(
+def test_kafkaproto_and_kafka_agree_on_dropping_or_rejecting_fields_a_version_lacks(
     releases: Releases, name: str
 ) -> None:
     versions = [entry for entry in ENTRIES if entry.name == name]

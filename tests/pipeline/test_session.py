@@ -37,7 +37,7 @@ with cluster(topics={"__journal": 1}) as c:
 
 @pytest.mark.spark
 @pytest.mark.timeout(120)
-def test_killed_spark_jvm_raises_an_error_that_says_how_to_give_it_more_memory() -> None:
+def test_error_after_a_killed_spark_jvm_says_how_to_give_the_jvm_more_memory() -> None:
     completed = subprocess.run([sys.executable, "-c", DIES], capture_output=True, text=True, check=False)
     assert completed.returncode == 1
     assert (

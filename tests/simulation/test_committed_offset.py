@@ -7,7 +7,7 @@ import pytest
 from tests.support.broker.committed_offset import NOTHING, CommittedOffset
 
 
-def test_committed_offset_model_accepts_only_last_acknowledged_or_unanswered_commits() -> None:
+def test_committed_offset_model_accepts_acknowledged_offset_5_or_unanswered_offset_6() -> None:
     offset = CommittedOffset()
     offset.check(NOTHING)
     offset.acknowledge(offset.send(5))
@@ -18,7 +18,7 @@ def test_committed_offset_model_accepts_only_last_acknowledged_or_unanswered_com
         offset.check(7)
 
 
-def test_committed_offset_model_rejects_5_after_replicated_offset_6_was_fetched() -> None:
+def test_committed_offset_model_rejects_offset_5_after_replicated_offset_6_was_read() -> None:
     offset = CommittedOffset()
     offset.acknowledge(offset.send(5))
     number = offset.send(6)

@@ -84,7 +84,7 @@ def test_spark_starting_timestamp_finds_the_first_record_at_or_after_that_time(s
     assert {r.partition: r["count"] for r in rows} == {0: 20, 1: 20, 2: 30}
 
 
-def test_spark_start_time_after_all_records_reads_no_rows_if_its_strategy_is_latest(
+def test_spark_query_with_strategy_latest_and_start_time_after_all_records_is_empty(
     spark: Any, kafka: TestCluster
 ) -> None:
     fill(kafka, 5)
@@ -259,7 +259,7 @@ def test_spark_stream_reads_and_writes_at_the_rate_of_its_quotas(
 
 
 @pytest.mark.rule("Q-14")
-def test_throttle_longer_than_the_poll_timeout_fails_the_spark_query(spark: Any, limited: TestCluster) -> None:
+def test_fetch_throttle_longer_than_the_poll_timeout_fails_the_spark_query(spark: Any, limited: TestCluster) -> None:
     """A throttled fetch is empty, so the reader gives up, and its error does not mention the throttle (rule T-4)."""
     limited.set_quota(client_id="etl", consumer_byte_rate=BATCH_BYTES // 6)  # no batch ever fits into three samples
     with pytest.raises(Exception, match="Cannot fetch record for offset 0 in 3000 milliseconds"):
@@ -269,7 +269,9 @@ def test_throttle_longer_than_the_poll_timeout_fails_the_spark_query(spark: Any,
 
 
 @pytest.mark.rule("T-1")
-def test_throttle_longer_than_the_api_timeout_fails_the_spark_query(spark: Any, limited: TestCluster) -> None:
+def test_list_offsets_throttle_above_the_default_api_timeout_fails_the_spark_query(
+    spark: Any, limited: TestCluster
+) -> None:
     """The client sends nothing to a throttling broker, so that its next request never leaves the client (KIP-219)."""
     rule = limited.force_throttle(60_000, api="ListOffsets", client_id="etl", times=1)
     timeouts = {"kafka_default_api_timeout_ms": "3000", "kafka_request_timeout_ms": "2000"}

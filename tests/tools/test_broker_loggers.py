@@ -63,7 +63,9 @@ def test_log_level_requests_get_the_same_results_from_this_broker_and_from_kafka
 
 @pytest.mark.rule("AD-42")
 @pytest.mark.parametrize(("release", "received"), [("3.9", 0), ("4.0", 7)])
-def test_error_for_log_levels_of_another_broker_names_its_own_id_before_4_0(release: str, received: int) -> None:
+def test_error_for_log_levels_of_wrong_broker_7_says_received_0_in_3_9_and_7_in_4_0(
+    release: str, received: int
+) -> None:
     message = f"Unexpected node id. Expected 0, but received {received}"
     assert alter(ask_of(release), "7", ("root", SET, "INFO")) == [42, message]
 
@@ -90,7 +92,7 @@ def test_describe_configs_lists_the_loggers_below_kafkaproto_with_their_levels(a
 
 
 @pytest.mark.rule("AD-42")
-def test_no_log_level_changes_if_one_change_of_the_request_is_invalid(ask: Ask) -> None:
+def test_log_level_request_with_one_invalid_change_changes_no_log_level(ask: Ask) -> None:
     logging.getLogger(LOGGER).setLevel(logging.INFO)
     for name, level in (("no.such.logger", "INFO"), ("root", "LOUD"), ("tests.foreign", "INFO")):
         code, _ = alter(ask, "0", (LOGGER, SET, "ERROR"), (name, SET, level))

@@ -54,7 +54,7 @@ def test_comparison_of_tool_outputs_returns_a_difference_for_a_single_changed_wo
 @pytest.mark.parametrize(
     "changed", [FIRST._replace(code=1), FIRST._replace(err=""), FIRST._replace(err="error: slow\n")]
 )
-def test_tool_comparison_reports_different_exit_codes_and_different_standard_errors(changed: Output) -> None:
+def test_tool_comparison_reports_a_difference_in_exit_code_or_stderr_text(changed: Output) -> None:
     assert lines(FIRST, PORTS, "topic id") != lines(changed, PORTS, "topic id")
 
 

@@ -56,7 +56,7 @@ def lines(output: Output) -> list[str]:
 
 
 @pytest.mark.parametrize("output", USAGE_ERRORS)
-def test_usage_error_of_a_tool_is_reported_unless_the_call_is_marked_to_expect_it(output: Output) -> None:
+def test_usage_error_of_a_kafka_tool_is_reported_unless_the_call_is_marked_for_one(output: Output) -> None:
     [text] = misused([(STEP, lines(output))])
     assert text.startswith("describe: --describe\nthe tool rejects its arguments")
     assert misused([(STEP._replace(usage_error=True), lines(output))]) == []

@@ -33,7 +33,9 @@ def produce_at(cluster: VirtualCluster, later_ms: int) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "is_stamped"), [("CreateTime", False), ("LogAppendTime", True)])
-def test_log_message_timestamp_type_decides_whether_the_broker_stamps_records(kind: str, is_stamped: bool) -> None:
+def test_broker_stamps_records_only_if_log_message_timestamp_type_is_log_append_time(
+    kind: str, is_stamped: bool
+) -> None:
     cluster = made(log_message_timestamp_type=kind)
     assert produce_at(cluster, -HOUR_MS).log_append_time_ms == (cluster.now_ms if is_stamped else -1)
 
@@ -60,7 +62,7 @@ def compact(config: dict[str, str], waits_ms: int) -> list[int]:
     return [header.base_offset for _, header in replica(cluster, 0).log.batches(0)]
 
 
-def test_compact_topic_stays_whole_if_log_cleaner_enable_is_false() -> None:
+def test_compacted_topic_keeps_all_records_if_log_cleaner_enable_is_false() -> None:
     assert compact({"log.cleaner.enable": "false"}, HOUR_MS) == [0, 1, 2, 3, 4, 5]
     assert compact({"log.cleaner.enable": "true"}, HOUR_MS) == [1, 3, 4, 5]
 
@@ -77,7 +79,7 @@ def test_tombstones_are_removed_after_log_cleaner_delete_retention_ms() -> None:
     assert 1 not in compact(retention, 11 * HOUR_MS)
 
 
-def test_log_roll_jitter_hours_is_the_segment_jitter_of_topics_in_hours() -> None:
+def test_log_roll_jitter_hours_sets_the_default_segment_jitter_ms_of_topics() -> None:
     config = ClusterConfig({"log.roll.jitter.hours": "2"})
     assert config.for_broker(0).topic({}, "segment.jitter.ms") == 2 * HOUR_MS
 
@@ -99,7 +101,7 @@ def test_transaction_timeout_above_transaction_max_timeout_ms_is_rejected() -> N
 
 
 @pytest.mark.parametrize(("refresh_ms", "resolutions"), [(20_000, 2), (600_000, 0)])
-def test_patterns_are_matched_again_after_the_regex_refresh_interval(refresh_ms: int, resolutions: int) -> None:
+def test_subscribed_topic_regex_is_resolved_at_every_regex_refresh_interval(refresh_ms: int, resolutions: int) -> None:
     """Each match of a pattern with the topics writes one record (GN-51)."""
     cluster = VirtualCluster(
         config={"group.consumer.regex.refresh.interval.ms": str(refresh_ms), "offsets.topic.num.partitions": "1"},

@@ -167,7 +167,7 @@ def test_append_to_a_list_setting_adds_to_the_kafka_default_not_to_the_static_va
     assert value() == "delete,compact"
 
 
-def test_appending_compact_to_the_broker_cleanup_policy_delete_sets_both_policies(cluster: VirtualCluster) -> None:
+def test_appending_compact_to_log_cleanup_policy_delete_gives_delete_and_compact(cluster: VirtualCluster) -> None:
     policy = "log.cleanup.policy"
     assert alter(cluster, BROKER, "0", (policy, APPEND, "compact")) == 0
     assert described(cluster, BROKER, "0", policy)[policy][0] == "delete,compact"

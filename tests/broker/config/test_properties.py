@@ -85,7 +85,7 @@ def test_error_for_an_unreadable_properties_file_contains_the_path(tmp_path: Pat
         settings_of_file(tmp_path, OLDER)
 
 
-def test_cluster_wide_setting_of_a_later_source_overrides_earlier_per_broker_values() -> None:
+def test_cluster_wide_setting_overrides_per_broker_values_of_lower_priority_sources() -> None:
     file = {"num.partitions": "1", "1.broker.rack": "a", "1.log.retention.ms": "5"}
     assert combined(file, {"num.partitions": "2", "log.retention.ms": "6"}) == {
         "num.partitions": "2",

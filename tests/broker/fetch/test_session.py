@@ -102,7 +102,7 @@ def test_fetch_with_unknown_session_id_or_wrong_session_epoch_gets_an_error() ->
 
 
 @pytest.mark.rule("S-1")
-def test_fetch_creates_a_session_with_epoch_0_but_not_with_epoch_minus_1() -> None:
+def test_fetch_with_session_epoch_0_creates_a_session_but_epoch_minus_1_does_not() -> None:
     f = Fetcher()
     assert f.fetch(0, -1, requests(FOO0)).session_id == 0
     first = f.fetch(0, 0, requests(FOO0)).session_id

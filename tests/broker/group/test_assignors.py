@@ -127,7 +127,7 @@ def test_range_assignor_computes_the_same_targets_for_any_order_of_the_members(
 
 
 @given(group=groups(homogeneous=False))
-def test_uniform_assignor_of_kafka_3_9_assigns_each_partition_of_a_new_group_once(
+def test_kafka_3_9_uniform_assignor_gives_each_partition_of_new_group_to_one_member(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     """It cannot fail for a group without current targets."""

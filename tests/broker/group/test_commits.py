@@ -90,7 +90,7 @@ def test_offset_commit_rejects_only_the_partitions_whose_metadata_exceeds_the_li
 
 
 @pytest.mark.rule("GO-29")
-def test_commit_whose_record_cannot_be_encoded_does_not_count_as_pending() -> None:
+def test_offset_commit_whose_record_cannot_be_encoded_leaves_no_unstable_offset() -> None:
     """The record of an offset has room for 32,767 bytes of metadata. A larger `offset.metadata.max.bytes` allows longer metadata."""
     bench = Bench(offset_metadata_max_bytes=100_000)
     with pytest.raises(EncodeError, match="metadata"):

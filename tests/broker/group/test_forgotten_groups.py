@@ -34,7 +34,7 @@ def move(bench: TransactionBench, group: ConsumerGroup) -> None:
     group.connection = group.connect()
 
 
-def test_new_coordinator_loads_a_group_that_the_old_coordinator_removed_from_memory(bench: TransactionBench) -> None:
+def test_new_coordinator_loads_a_group_that_the_old_coordinator_dropped_from_memory(bench: TransactionBench) -> None:
     group = hidden_group(bench)
     assert listed(group) is None
     move(bench, group)
@@ -45,7 +45,7 @@ def test_new_coordinator_loads_a_group_that_the_old_coordinator_removed_from_mem
     assert group.enter("B")[0] == 3
 
 
-def test_new_coordinator_loads_a_classic_group_that_reuses_the_id_of_a_removed_group(bench: TransactionBench) -> None:
+def test_new_coordinator_loads_a_classic_group_that_has_the_id_of_a_dropped_group(bench: TransactionBench) -> None:
     """The log still has the records of the removed group, without tombstones, before the records of the classic group."""
     group = hidden_group(bench)
     client = group.client(version=3)
@@ -56,7 +56,7 @@ def test_new_coordinator_loads_a_classic_group_that_reuses_the_id_of_a_removed_g
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-def test_list_groups_lists_a_removed_group_until_the_next_record_is_replicated(bench: TransactionBench) -> None:
+def test_list_groups_lists_a_group_dropped_from_memory_until_a_record_is_replicated(bench: TransactionBench) -> None:
     group = empty_group(bench)
     reject_join(group)
     coordinator = leader_of(bench, group)
@@ -72,7 +72,7 @@ def test_list_groups_lists_a_removed_group_until_the_next_record_is_replicated(b
 
 
 @pytest.mark.parametrize("commits", [True, False])
-def test_transaction_can_commit_or_abort_offsets_of_a_group_removed_from_memory(
+def test_transaction_can_commit_or_abort_offsets_of_a_group_dropped_from_memory(
     bench: TransactionBench, commits: bool
 ) -> None:
     group, producer = empty_group(bench), Producer(bench)
@@ -98,7 +98,7 @@ def test_group_recreated_by_a_join_has_no_offsets_of_topics_deleted_before_the_j
     assert group.committed() == {}
 
 
-def test_removal_of_an_empty_group_by_a_rejected_join_reports_group_state_dead(bench: TransactionBench) -> None:
+def test_observer_gets_state_dead_when_join_group_makes_kafka_drop_an_empty_group(bench: TransactionBench) -> None:
     group = empty_group(bench)
     changes: list[GroupChange] = []
 

@@ -30,7 +30,7 @@ def table_of(group_ids: list[str], *, is_new_coordinator: bool) -> GroupTable:
 
 
 @pytest.mark.rule("GC-57")
-def test_groups_of_the_coordinator_in_scala_have_the_order_of_a_real_kafka_3_9_1() -> None:
+def test_scala_coordinator_lists_groups_in_the_order_of_a_real_kafka_3_9_1() -> None:
     table = table_of(COMMITTED, is_new_coordinator=False)
     assert " ".join(table.in_table_order(table, ())) == (
         "list-8 list-7 list-9 list-0 list-2 list-1 list-4 list-3 list-6 list-5"
@@ -38,7 +38,7 @@ def test_groups_of_the_coordinator_in_scala_have_the_order_of_a_real_kafka_3_9_1
 
 
 @pytest.mark.rule("GC-57")
-def test_groups_of_the_coordinator_in_java_have_the_order_of_a_real_kafka_4_2_0() -> None:
+def test_java_coordinator_lists_groups_in_the_order_of_a_real_kafka_4_2_0() -> None:
     table = table_of(CREATED, is_new_coordinator=True)
     assert " ".join(table.in_table_order(table, range(PARTITIONS))) == (
         "list-3 g7 list-7 g3 list-0 list-8 g2 list-4 g6 list-6 list-2 g4 g8 warm list-1 list-9 g5 list-5 g1"
@@ -46,7 +46,7 @@ def test_groups_of_the_coordinator_in_java_have_the_order_of_a_real_kafka_4_2_0(
 
 
 @pytest.mark.rule("GC-57")
-def test_table_of_groups_keeps_the_size_that_it_needed_for_its_most_groups() -> None:
+def test_deleting_90_of_100_groups_does_not_shrink_the_scala_hash_table_of_groups() -> None:
     group_ids = [f"g{number}" for number in range(100)]
     table = table_of(group_ids, is_new_coordinator=False)
     for group_id in group_ids[10:]:
@@ -56,7 +56,7 @@ def test_table_of_groups_keeps_the_size_that_it_needed_for_its_most_groups() -> 
 
 
 @pytest.mark.rule("GC-57")
-def test_table_of_a_partition_starts_small_after_the_partition_is_unloaded() -> None:
+def test_hash_table_of_groups_shrinks_only_when_the_offsets_partition_is_unloaded() -> None:
     group_ids = [group_id for number in range(100) if java_hash(group_id := f"g{number}") % PARTITIONS == 1]
     table = table_of(group_ids, is_new_coordinator=True)
     table.clear()
@@ -72,7 +72,7 @@ def listed(cluster: VirtualCluster) -> list[str]:
 
 @pytest.mark.rule("GC-57")
 @pytest.mark.parametrize("resets", [False, True])
-def test_table_of_groups_of_the_coordinator_in_scala_starts_small_after_a_restart(resets: bool) -> None:
+def test_scala_hash_table_of_groups_shrinks_when_the_broker_restarts_or_is_reset(resets: bool) -> None:
     """resets: whether the cluster is reset instead of a restart of its broker."""
     group_ids = [f"g{number}" for number in range(100)]
     kept_ids = group_ids[:10]

@@ -45,7 +45,7 @@ def test_partition_table_keeps_the_hash_order_of_its_largest_size_until_cleared(
     assert list(table.in_table_order().values()) == timeline_order(names[:2], java_hash_bits)
 
 
-def test_partition_table_has_room_for_a_replaced_value_in_scala_order() -> None:
+def test_replacing_a_value_counts_as_one_more_entry_in_the_scala_hash_table_size() -> None:
     keys = [("t", index) for index in range(11)]
     table = PartitionTable(dict.fromkeys(keys, "x"))
     assert table.in_scala_order() == scala_table_order(keys, partition_hash_bits)

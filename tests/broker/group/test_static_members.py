@@ -73,7 +73,7 @@ def test_KIP814_join_group_v9_returns_skip_assignment_true_to_a_static_group_lea
 
 
 @pytest.mark.rule("GC-28")
-def test_members_are_listed_in_the_order_of_their_new_ids_after_a_static_rejoin(bench: Bench) -> None:
+def test_join_group_lists_members_in_hash_order_of_member_ids_after_a_static_rejoin(bench: Bench) -> None:
     _, follower = stable(bench)
     are_leaders_first = set()
     for _ in range(20):
@@ -174,7 +174,7 @@ def test_static_member_without_heartbeats_is_removed_after_its_session_timeout(b
     assert bench.heartbeat(leader, 1, "leader") == REBALANCING
 
 
-def test_rejoined_static_member_without_sync_is_removed_after_its_rebalance_timeout(bench: Bench) -> None:
+def test_static_member_that_rejoins_but_never_syncs_is_removed_at_rebalance_timeout(bench: Bench) -> None:
     long = {"session_ms": 100_000, "rebalance_ms": 20_000}
     joins = [bench.join(instance=name, **long) for name in ("leader", "follower")]  # type: ignore[arg-type]
     bench.advance(DELAY_MS * 2)

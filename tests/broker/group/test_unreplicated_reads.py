@@ -104,7 +104,7 @@ def test_offset_fetch_returns_only_replicated_commits_and_reads_no_log_records()
     assert log.reads == 2
 
 
-def test_replicated_offset_commits_leave_the_queue_and_unreplicated_commits_stay() -> None:
+def test_coordinator_queues_unreplicated_offset_commits_and_drops_replicated_commits() -> None:
     coordinator = Coordinator(Log())
     [followed] = coordinator.committed._partitions.values()
     for offset in range(10 * MAX_QUEUED):
@@ -117,7 +117,7 @@ def test_replicated_offset_commits_leave_the_queue_and_unreplicated_commits_stay
     assert len(followed.queued) == 10 * MAX_QUEUED + 1
 
 
-def test_classic_group_coordinator_keeps_no_list_of_unreplicated_offset_commits() -> None:
+def test_scala_coordinator_does_not_track_an_offset_commit_awaiting_replication() -> None:
     coordinator = Coordinator(Log(), is_new_coordinator=False)
     coordinator.store("a", 5)
     assert not coordinator.committed.is_behind("a") and list(coordinator.committed.names()) == []

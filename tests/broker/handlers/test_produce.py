@@ -244,7 +244,7 @@ def test_acks_0_produces_can_be_pipelined_and_an_error_closes_the_connection(clu
 
 
 @pytest.mark.rule("P-15")
-def test_single_replica_partition_accepts_a_produce_with_acks_all() -> None:
+def test_acks_all_produce_to_a_topic_with_replication_factor_1_succeeds() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     client = cluster.connect()

@@ -53,7 +53,9 @@ class KafkaSegment:
 @pytest.mark.rule("CF-28")
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("memory_bytes", [0, 3000, 1 << 30])
-def test_segment_with_a_full_index_rolls_at_the_same_batch_as_in_kafka(seed: int, memory_bytes: int) -> None:
+def test_segments_with_full_indexes_roll_at_the_batches_predicted_by_a_kafka_model(
+    seed: int, memory_bytes: int
+) -> None:
     draw = random.Random(seed)
     segment_bytes = draw.choice([2000, 1 << 30])
     store = Store(MemoryBudget(memory_bytes), segment_bytes)
@@ -104,7 +106,7 @@ def test_topic_without_index_settings_uses_those_of_the_broker() -> None:
 
 @pytest.mark.rule("CF-28")
 @pytest.mark.parametrize("crashes", [False, True])
-def test_segment_with_a_full_index_rolls_at_the_same_batch_after_a_restart(tmp_path: Path, crashes: bool) -> None:
+def test_broker_restarts_do_not_change_where_a_segment_with_a_full_index_rolls(tmp_path: Path, crashes: bool) -> None:
     processes = Processes(tmp_path)
     cluster = processes.cluster
     cluster.topic("t", **EVERY_BATCH)

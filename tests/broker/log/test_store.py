@@ -214,7 +214,7 @@ def test_append_on_a_full_disk_raises_a_storage_error_and_stores_nothing(monkeyp
     assert content(store, 990, 20) == b"a" * 10 + b"c" * 10
 
 
-def test_append_can_be_retried_after_creation_of_its_segment_file_has_failed(tmp_path: Path) -> None:
+def test_append_succeeds_on_retry_after_the_segment_file_could_not_be_created(tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     folder.touch()  # a file blocks the path of the folder
     store = Store(MemoryBudget(0), 1000, SegmentFolder(folder, FilePool(MemoryBudget(0))))

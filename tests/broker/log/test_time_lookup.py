@@ -39,7 +39,7 @@ def test_offset_lookup_by_timestamp_returns_the_first_record_at_or_after_that_ti
 
 
 @pytest.mark.rule("L-6")
-def test_timestamp_lookup_returns_only_records_from_log_start_to_an_upper_offset() -> None:
+def test_timestamp_lookup_ignores_records_below_log_start_or_from_the_end_offset_on() -> None:
     log = log_of(batch(timestamps=[100, 999, 200]), batch(timestamps=[150]))
     assert log.offset_for_timestamp(500, 1) is None
     assert log.offset_for_timestamp(500, 2) == (999, 1, 0)

@@ -119,7 +119,7 @@ def test_compaction_replaces_the_last_marker_of_a_producer_by_an_empty_batch() -
 
 
 @pytest.mark.rule("TX-53")
-def test_transaction_stays_open_on_a_follower_if_compaction_removed_its_end_marker() -> None:
+def test_follower_keeps_a_transaction_open_if_compaction_removed_the_abort_marker() -> None:
     """The leader has removed the records and the marker of a transaction of which the follower has the first record, as in Kafka."""
     leader = Compacted()
     leader.write(b"a")

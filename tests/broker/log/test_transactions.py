@@ -121,7 +121,7 @@ def test_non_transactional_batch_of_a_producer_with_an_open_transaction_is_rejec
 
 @pytest.mark.rule("TX-33")
 @pytest.mark.parametrize(("adds_partitions", "accepted"), [(True, 0), (False, 3)])
-def test_first_batch_after_transaction_verification_with_a_sequence_gap_is_rejected(
+def test_sequence_gap_before_the_first_batch_of_a_verified_transaction_is_rejected(
     adds_partitions: bool, accepted: int
 ) -> None:
     """With transaction version 2 it is 0, and otherwise not above the lowest that was tried."""
@@ -232,7 +232,7 @@ def test_producer_with_an_open_transaction_does_not_expire() -> None:
 
 
 @pytest.mark.rule("F-20")
-def test_short_read_also_lists_aborted_transactions_of_about_the_next_4096_log_bytes() -> None:
+def test_read_of_one_batch_lists_aborted_transactions_of_about_4096_log_bytes() -> None:
     """Kafka's `fetchUpperBoundOffset`: the index has one entry for about 4 KiB, so a short read lists transactions that begin soon after it."""
     log = new_log()
     for sequence in range(100):
@@ -245,7 +245,7 @@ def test_short_read_also_lists_aborted_transactions_of_about_the_next_4096_log_b
 
 
 @pytest.mark.rule("F-20")
-def test_reading_a_log_lists_aborted_transactions_only_of_the_segment_that_is_read() -> None:
+def test_reading_one_log_segment_lists_no_aborted_transactions_of_later_segments() -> None:
     log = new_log(segment_bytes=400)
     for sequence in range(10):
         write(log, FIRST, sequence)

@@ -212,7 +212,7 @@ def test_record_timestamps_of_minus_one_or_at_the_limits_are_accepted() -> None:
 
 
 @pytest.mark.rule("P-10")
-def test_timestamp_limit_in_an_error_message_overflows_int64_as_in_java() -> None:
+def test_upper_timestamp_limit_in_an_error_message_wraps_around_like_a_java_long() -> None:
     error = refusal(batch(timestamps=[5]), TopicLimits(timestamp_before_max_ms=1000))
     assert error.record_errors[0].message.endswith(f"within [{NOW_MS - 1000}, {NOW_MS - 2**63 - 1}]")
 

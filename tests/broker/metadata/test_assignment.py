@@ -22,7 +22,7 @@ def test_single_broker_is_assigned_all_partitions() -> None:
     assert assign(3, 1, {7: "a"}) == [(7,)] * 3
 
 
-def test_partitions_added_later_get_the_replicas_they_would_get_at_topic_creation() -> None:
+def test_partitions_added_to_a_topic_get_the_replicas_they_would_get_at_its_creation() -> None:
     assert assign(4, 2, NO_RACKS) + assign(3, 2, NO_RACKS, first=4) == assign(7, 2, NO_RACKS)
 
 

@@ -60,7 +60,7 @@ def test_broker_without_controlled_shutdown_is_fenced_when_its_session_expires(
         ({"broker.session.timeout.ms": "100"}, 1_200, 0),
     ],
 )
-def test_broker_session_expires_one_timeout_after_the_last_heartbeat_before_the_stop(
+def test_stopped_broker_is_fenced_one_session_timeout_after_its_last_heartbeat(
     settings: dict[str, str], up_ms: int, fenced_after_ms: int
 ) -> None:
     cluster = made(**settings)

@@ -75,7 +75,9 @@ def test_topics_with_colliding_names_are_both_auto_created_only_by_the_same_requ
 
 @pytest.mark.rule("M-3")
 @pytest.mark.parametrize(("release", "is_created"), [("3.9", True), ("4.2", False)])
-def test_share_group_state_topic_is_internal_and_not_auto_created_from_4_0_on(release: str, is_created: bool) -> None:
+def test_internal_topic_share_group_state_is_auto_created_in_kafka_3_9_not_in_4_2(
+    release: str, is_created: bool
+) -> None:
     cluster = VirtualCluster(1, release_name=release)
     name = "__share_group_state"
     for _ in range(2):

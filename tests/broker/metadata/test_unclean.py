@@ -64,7 +64,7 @@ def test_unclean_election_disabled_before_its_interval_ends_elects_no_leader() -
     assert leader(cluster) == NO_LEADER
 
 
-def test_no_unclean_election_timer_runs_while_disabled_or_if_no_replica_is_running() -> None:
+def test_unclean_election_timer_never_runs_if_disabled_or_if_all_replicas_are_down() -> None:
     cluster = leaderless()
     assert len(cluster.state.timers) == 0
     for broker_id in (0, 1):

@@ -220,7 +220,7 @@ def test_broker_reads_from_a_throttled_connection_again_when_the_throttle_ends(b
 
 
 @pytest.mark.rule("T-6")
-def test_connection_stays_muted_after_the_throttle_until_its_response_is_written(bench: Bench) -> None:
+def test_connection_stays_muted_when_a_throttle_ends_before_the_response_is_written(bench: Bench) -> None:
     enter(bench, MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING)
     bench.advance(1000)
     assert bench.state is MuteState.MUTED_AND_RESPONSE_PENDING
@@ -301,7 +301,7 @@ def test_half_closed_client_gets_answers_to_all_complete_requests_before_the_clo
 
 
 @pytest.mark.rule("W-10")
-def test_connection_of_a_client_that_disconnects_without_sending_closes_immediately(bench: Bench) -> None:
+def test_connection_closes_at_once_if_the_client_disconnects_before_sending_anything(bench: Bench) -> None:
     bench.connection.ended(bench.now_ms)
     assert bench.socket.closed == 1
 

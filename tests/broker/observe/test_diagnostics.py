@@ -180,7 +180,7 @@ def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
     ]
 
 
-def test_refused_client_is_logged_again_after_3_others_if_memory_holds_3_clients(
+def test_refused_client_is_logged_again_after_3_newer_clients_replaced_it_in_memory(
     cluster: VirtualCluster, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(diagnostics, "REMEMBERED_CLIENTS", 3)
@@ -310,7 +310,7 @@ def test_client_that_retries_its_join_while_the_coordinator_loads_is_not_logged(
     assert lines() == []
 
 
-def test_coordinator_lookups_1500_ms_apart_are_not_logged_as_a_client_unable_to_join(
+def test_client_that_looks_up_its_coordinator_every_1500_ms_is_not_logged(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     client = cluster.connect(client_id="monitor")
@@ -322,7 +322,9 @@ def test_coordinator_lookups_1500_ms_apart_are_not_logged_as_a_client_unable_to_
 
 @pytest.mark.slow
 @pytest.mark.clients
-def test_unsupported_requests_of_real_client_libraries_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_tls_attempt_of_librdkafka_and_its_unsupported_kip_848_join_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """The clients are librdkafka and kafka-python."""
     confluent = pytest.importorskip("confluent_kafka")
     quiet = {"log_level": 0}
@@ -344,7 +346,7 @@ def test_unsupported_requests_of_real_client_libraries_are_logged(caplog: pytest
     assert any("client-id 'k848'" in line and "set group.protocol=classic" in line for line in messages)
 
 
-def test_coordinator_lookups_without_joining_are_not_logged_if_the_client_fetches(
+def test_client_that_fetches_after_looking_up_its_coordinator_is_not_logged(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     """librdkafka with `assign` also looks up the coordinator of its group.id several times."""

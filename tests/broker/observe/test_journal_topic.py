@@ -92,7 +92,7 @@ def test_journal_topic_record_of_a_forced_throttle_names_no_quota() -> None:
     assert (entry["client_id"], entry["throttle_ms"], entry["bound"], entry["entity"]) == (None, 7, None, None)
 
 
-def test_journal_topic_gets_log_end_of_each_produce_and_next_offset_of_each_fetch() -> None:
+def test_journal_topic_gets_the_log_end_after_produces_and_next_offsets_of_consumers() -> None:
     cluster = virtual()
     writer, reader = cluster.connect(client_id="writer"), cluster.connect(client_id="reader")
     entry = batch(b"x" * 100)
@@ -157,7 +157,7 @@ def test_journal_topic_stops_reporting_the_lag_of_a_consumer_that_has_disconnect
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_journal_limited_to_3_client_offsets_drops_all_offsets_of_oldest_partition(
+def test_journal_above_3_client_offsets_forgets_the_partition_that_was_read_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)

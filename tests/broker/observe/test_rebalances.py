@@ -301,7 +301,7 @@ def test_rebalance_causes_of_a_new_epoch_include_changed_subscriptions_and_topic
     ]
 
 
-def test_rebalance_cause_names_a_subscribed_topic_that_is_created_later(group: Group) -> None:
+def test_rebalance_cause_names_a_subscribed_topic_created_after_the_member_joined(group: Group) -> None:
     group.join("A", "later")
     group.cluster.topic("later", 2)
     group.beat("A", 1, None)
@@ -354,7 +354,7 @@ def test_member_whose_join_cannot_be_stored_has_a_joined_event_then_a_removed_ev
     assert [causes for *_, causes in changes(group.cluster)[-2:]] == [["member B joined"], ["member B was removed"]]
 
 
-def test_consumer_group_that_cannot_be_stored_has_group_events_stable_and_then_dead() -> None:
+def test_consumer_group_whose_first_join_is_not_stored_is_reported_stable_then_dead() -> None:
     group = Group("4.2")
     group.cluster.state.coordinator_of("g")  # creates the offsets topic
     reject_records(group.cluster)
@@ -363,7 +363,7 @@ def test_consumer_group_that_cannot_be_stored_has_group_events_stable_and_then_d
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_group_event_with_state_dead_is_reported_only_after_an_earlier_group_event() -> None:
+def test_end_of_a_group_is_reported_as_dead_only_if_the_group_was_reported_before() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(
@@ -554,7 +554,7 @@ def test_cluster_reset_clears_the_rebalance_history() -> None:
     assert [(rebalance.at_ms, rebalance.elapsed_ms) for rebalance in rebalances.of_group("g")] == [(130, 30)]
 
 
-def test_rebalance_history_returns_copies_that_do_not_change_later() -> None:
+def test_returned_rebalance_history_does_not_change_when_the_group_changes() -> None:
     rebalances = RebalanceHistory(0)
     rebalances.group_changed(0, bump("g", 1, "Reconciling"), 0)
     [before] = rebalances.of_group("g")

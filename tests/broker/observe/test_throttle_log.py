@@ -144,7 +144,7 @@ def test_memory_of_the_throttle_log_does_not_grow_with_the_number_of_old_throttl
             log.note(by_rule(throttle, 10**6 + number, 10 * number))
 
 
-def test_forced_throttle_rule_that_is_applied_twice_in_one_second_is_logged_once(
+def test_each_forced_throttle_rule_is_logged_at_most_once_per_second(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")

@@ -95,7 +95,7 @@ def test_broker_logs_no_warning_for_a_fetch_response_as_large_as_its_quota_allow
 
 
 @pytest.mark.rule("Q-14")
-def test_fetch_of_the_largest_size_that_a_quota_can_deliver_is_not_throttled(world: VirtualCluster) -> None:
+def test_largest_fetch_that_a_byte_quota_permits_returns_records_without_a_throttle(world: VirtualCluster) -> None:
     """The window is longest if the last value of its oldest sample came at the end of the sample and nothing followed."""
     world.topic("empty")
     free = world.connect(client_id="free")
@@ -187,7 +187,7 @@ def let_the_batch_expire(c: TestCluster) -> None:
 @pytest.mark.parametrize(
     "change", [raise_the_quota, fetch_the_next_batch, delete_the_topic, recreate_the_topic, let_the_batch_expire]
 )
-def test_method_explain_omits_a_batch_above_the_fetch_quota_that_blocks_no_consumer(
+def test_method_explain_omits_an_unfetchable_batch_that_no_longer_blocks_a_consumer(
     change: Callable[[TestCluster], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with cluster(topics={"orders": 1}, clock="manual") as c:
@@ -229,7 +229,7 @@ def test_method_explain_lists_a_batch_above_the_fetch_quota_if_the_log_is_on_dis
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_measured_window_of_a_sampled_rate_never_exceeds_longest_window_ms(
+def test_sampled_rate_window_never_exceeds_the_result_of_function_longest_window_ms(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -240,7 +240,7 @@ def test_measured_window_of_a_sampled_rate_never_exceeds_longest_window_ms(
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_measured_window_of_a_sampled_rate_can_reach_longest_window_ms(samples: int) -> None:
+def test_sampled_rate_window_can_equal_the_result_of_function_longest_window_ms(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

@@ -56,7 +56,7 @@ def test_epoch_of_finalized_features_grows_with_each_restart(tmp_path: Path, cha
     assert epochs == sorted(set(epochs))
 
 
-def test_data_dir_without_metadata_offset_continues_with_its_number_of_records(tmp_path: Path) -> None:
+def test_feature_epoch_exceeds_metadata_record_count_if_the_data_dir_has_no_offset(tmp_path: Path) -> None:
     processes = Processes(tmp_path, release_name="4.2")
     for number in range(20):
         processes.cluster.topic(f"t{number}")

@@ -39,7 +39,7 @@ def written(cluster: VirtualCluster) -> list[OffsetRecord | GroupRecord]:
     return [record for record in parsed if record is not None]
 
 
-def test_committed_offsets_of_an_old_data_dir_move_to_the_offsets_topic_only_once(processes: Processes) -> None:
+def test_restarts_do_not_copy_moved_offsets_to_the_offsets_topic_a_second_time(processes: Processes) -> None:
     for _ in range(3):
         after = processes.crash_and_restart()
         assert [committed(after, group, "t") for group in GROUPS] == [0, 1, 2]

@@ -126,7 +126,7 @@ def test_requests_rejected_because_of_a_full_disk_change_no_stored_data(
         assert values(then, "t") == [(0, b"a")]
 
 
-def test_leader_election_while_the_disk_is_full_succeeds_and_is_stored_later(
+def test_leader_elected_while_the_disk_is_full_is_persisted_when_space_is_available(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path, 2)
@@ -200,7 +200,7 @@ def test_partial_batch_of_a_failed_append_is_truncated_before_the_segment_rolls(
     assert not processes.cluster.state.journal.events("recovery")
 
 
-def test_interrupted_compaction_after_a_failed_append_loses_no_records(
+def test_compaction_interrupted_after_an_append_to_a_full_disk_loses_no_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compaction writes to its own files; a failed append has left an empty file of one of these names."""
@@ -257,7 +257,7 @@ def test_data_dir_of_a_newer_format_is_rejected_with_its_format_number(tmp_path:
     assert "meta.json was not written by kafkaproto" in refusal(tmp_path)
 
 
-def test_start_is_rejected_if_a_stored_replica_belongs_to_a_missing_broker(tmp_path: Path) -> None:
+def test_start_with_2_brokers_is_rejected_if_the_data_dir_has_replicas_of_3_brokers(tmp_path: Path) -> None:
     processes = Processes(tmp_path, 3)
     processes.cluster.topic("t", 1, 3)
     processes.end()

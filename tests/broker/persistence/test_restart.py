@@ -254,7 +254,7 @@ def test_segment_written_before_a_restart_is_rolled_by_segment_ms(tmp_path: Path
     assert len(list((tmp_path / "topics").glob("*/*.log"))) == 2
 
 
-def test_topic_with_flush_messages_2_syncs_only_its_own_file_after_two_records(
+def test_topic_setting_flush_messages_2_syncs_only_that_topic_after_two_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flushed: list[int] = []

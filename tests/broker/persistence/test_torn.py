@@ -160,7 +160,7 @@ def topic_on(cluster: VirtualCluster, name: str, broker_id: int) -> None:
     cluster.run()
 
 
-def test_deleting_a_topic_also_deletes_its_records_on_a_stopped_broker(tmp_path: Path) -> None:
+def test_deleting_a_topic_while_its_broker_is_stopped_deletes_the_topic_files(tmp_path: Path) -> None:
     """Found by seed 8473 of the simulation: such records, next to a partial metadata entry, looked like records of an unknown topic."""
     processes = Processes(tmp_path, brokers=2)
     topic_on(processes.cluster, "kept", 0)

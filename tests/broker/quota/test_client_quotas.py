@@ -130,7 +130,7 @@ def test_quota_defined_at_any_of_the_eight_levels_is_the_quota_of_a_matching_cli
         (ALL, ("", "c")),
     ],
 )
-def test_quota_levels_decide_if_metrics_of_unlimited_clients_have_user_or_client_id(
+def test_metric_tags_of_a_client_without_quota_follow_the_levels_of_existing_quotas(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}
@@ -207,7 +207,7 @@ def test_each_broker_measures_client_quotas_separately() -> None:
 
 
 @pytest.mark.rule("Q-1")
-def test_stopped_broker_receives_no_more_quota_changes() -> None:
+def test_quota_changes_after_a_restart_do_not_reach_the_old_quotas_of_the_broker() -> None:
     cluster = VirtualCluster()
     node = cluster.state.nodes[0]
     stopped = node.quotas
@@ -218,7 +218,7 @@ def test_stopped_broker_receives_no_more_quota_changes() -> None:
 
 
 @pytest.mark.rule("F-4")
-def test_largest_fetch_response_is_quota_times_quota_window_but_at_most_int32_max() -> None:
+def test_fetch_response_limit_is_byte_quota_times_quota_window_and_at_most_int32_max() -> None:
     c = Cluster()
     assert c.fetch.max_bytes_in_window("u", "c") == INT32_MAX
     c.set(1000, "u")
@@ -305,7 +305,7 @@ def test_check_every_30_s_removes_idle_quota_sensors_and_keeps_sensors_in_use() 
 
 
 @pytest.mark.rule("Q-10")
-def test_user_quota_with_100000_client_ids_keeps_at_most_65536_of_them_in_memory() -> None:
+def test_broker_remembers_at_most_65536_of_100000_client_ids_that_share_a_user_quota() -> None:
     c, sensors, clients = Cluster(), Living(Sensor), Living(BoundClient)
     c.set(1000, "u")
     for n in range(100_000):

@@ -121,7 +121,7 @@ def test_connection_above_max_connections_waits_until_another_connection_closes(
 
 
 @pytest.mark.rule("W-12")
-def test_listener_can_have_its_own_connection_limit() -> None:
+def test_max_connections_of_one_listener_does_not_limit_another_listener() -> None:
     cluster = VirtualCluster(config={"listener.name.outside.max.connections": "1"})
     first, second = cluster.connect(listener="OUTSIDE"), cluster.connect(listener="OUTSIDE")
     assert served(first) and second.served_ms is None
@@ -152,7 +152,7 @@ def test_inter_broker_connection_at_max_connections_closes_the_longest_idle_clie
 
 
 @pytest.mark.rule("W-12")
-def test_second_connection_waits_if_max_connections_is_1_and_there_is_one_listener() -> None:
+def test_second_connection_to_a_broker_with_one_listener_waits_at_max_connections_1() -> None:
     cluster = VirtualCluster(config={"max.connections": "1"})
     first = cluster.connect()
     assert cluster.connect().served_ms is None
@@ -199,7 +199,7 @@ def test_invalid_connection_limit_changes_are_rejected_and_change_nothing() -> N
 
 
 @pytest.mark.rule("W-12")
-def test_listener_connection_limit_is_altered_and_described_under_its_listener_name() -> None:
+def test_max_connections_of_a_listener_can_be_altered_and_described_at_runtime() -> None:
     cluster = cluster_with(inter_broker_listener_name="ADMIN")
     name = "listener.name.plaintext.max.connections"
     assert alter(cluster, (name, "1")) == 0

@@ -156,7 +156,7 @@ def test_ip_quotas_accept_short_ipv4_and_bracketed_ipv6_but_no_malformed_address
 
 
 @pytest.mark.rule("Q-20")
-def test_byte_rate_quota_may_exceed_an_integer_by_0_0000005_but_not_by_0_00001() -> None:
+def test_byte_rate_quota_5_0000005_is_accepted_and_5_00001_is_rejected() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
@@ -164,7 +164,7 @@ def test_byte_rate_quota_may_exceed_an_integer_by_0_0000005_but_not_by_0_00001()
 
 @pytest.mark.rule("Q-20")
 @pytest.mark.parametrize("keys", [(REQUEST, "connection_creation_rate"), ("connection_creation_rate", REQUEST)])
-def test_error_for_2_invalid_quota_keys_names_the_key_a_java_hash_map_iterates_first(keys: tuple[str, str]) -> None:
+def test_error_for_two_invalid_quota_keys_names_the_same_key_in_either_order(keys: tuple[str, str]) -> None:
     [result] = ClientQuotaStore().alter([QuotaAlteration(ALICE, [QuotaOp(key, 0.0) for key in keys])], False)
     assert result.error_message == "Invalid configuration key connection_creation_rate"
 

@@ -53,7 +53,7 @@ def test_token_bucket_refills_at_its_new_rate_immediately_after_the_rate_changes
 
 
 @pytest.mark.rule("Q-22")
-def test_token_bucket_that_once_had_quota_nan_never_throttles_under_a_later_quota() -> None:
+def test_token_bucket_charged_under_quota_nan_never_throttles_under_a_later_quota() -> None:
     bucket = TokenBucket()
     bucket.record(30, math.nan, NOW_MS)
     for bound in (1.0, 0.5):

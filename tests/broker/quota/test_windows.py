@@ -157,7 +157,7 @@ def test_4096_byte_fetch_at_250_bytes_per_s_is_throttled_at_each_of_ten_tries() 
 
 
 @pytest.mark.rule("Q-14")
-def test_4096_byte_fetch_retries_at_250_bytes_per_s_wait_6384_and_6000_ms_in_turn() -> None:
+def test_sampled_rate_alternates_throttles_of_6384_and_6000_ms_for_a_retried_fetch() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))
@@ -176,7 +176,7 @@ def test_first_sample_of_a_rate_is_averaged_over_all_configured_sample_windows()
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_after_45_s_with_2_of_3_samples_of_30_s_is_measured_over_75_s() -> None:
+def test_sampled_rate_with_3_samples_of_30_s_is_measured_over_75_s_at_second_45() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)

@@ -140,7 +140,7 @@ def by_the_journal(cluster: VirtualCluster) -> None:
     [("t", by_request), ("t", by_a_test), (DEFAULT_TOPIC, by_the_journal)],
     ids=["request", "test", "journal"],
 )
-def test_parked_fetch_completes_after_an_append_by_client_or_test_or_event_journal(
+def test_parked_fetch_returns_records_appended_by_a_client_a_test_or_the_journal(
     topic: str, write: Callable[[VirtualCluster], None]
 ) -> None:
     cluster = VirtualCluster(2, journal_topic=DEFAULT_TOPIC)

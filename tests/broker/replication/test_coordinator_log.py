@@ -97,6 +97,6 @@ def test_rejected_coordinator_writes_return_an_error_and_append_nothing() -> Non
 
 
 @pytest.mark.parametrize("index", [0, 7])
-def test_coordinator_write_without_awaiting_replication_returns_errors_immediately(index: int) -> None:
+def test_method_append_only_returns_the_error_of_a_coordinator_write_immediately(index: int) -> None:
     writer = Writer()
     assert writer.log.append_only(index, [(b"a", None)], 0) == (NONE if index == 0 else NOT_LEADER)

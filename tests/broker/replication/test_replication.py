@@ -158,7 +158,7 @@ def test_append_that_does_not_move_the_high_watermark_completes_no_consumer_fetc
 
 
 @pytest.mark.rule("F-18")
-def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch() -> None:
+def test_follower_fetch_that_advances_the_high_watermark_returns_the_old_watermark() -> None:
     cluster = VirtualCluster(2, semantics="kafka")
     cluster.topic("t", 1, 2)
     hold(cluster, 1)
@@ -274,7 +274,7 @@ def test_out_of_sync_follower_is_not_a_preferred_read_replica() -> None:
 
 
 @pytest.mark.rule("N-6", "N-7")
-def test_preferred_read_replica_is_chosen_anew_for_each_fetch_among_running_brokers() -> None:
+def test_stopped_follower_is_no_preferred_read_replica_until_it_is_restarted() -> None:
     cluster = racks()
     client = cluster.connect()
     client.ask(produce("t", batch_of_bytes(100)), 9)
@@ -305,7 +305,7 @@ class LastOne:
 
 
 @pytest.mark.rule("N-14")
-def test_fetch_gets_no_preferred_replica_if_the_python_replica_selector_fails() -> None:
+def test_fetch_gets_no_preferred_read_replica_if_the_custom_selector_raises_an_error() -> None:
     cluster = three(**{"replica.selector.class": f"{__name__}:LastOne"})
     cluster.connect().ask(produce("t", batch_of_bytes(100)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0)), 11)) == 2
@@ -473,7 +473,7 @@ def test_followers_that_restart_at_the_same_time_all_rejoin_the_isr(order: tuple
 
 
 @pytest.mark.rule("P-15")
-def test_simultaneous_proposals_to_remove_and_add_an_isr_member_are_both_applied() -> None:
+def test_removing_one_isr_member_and_adding_another_at_the_same_time_both_succeed() -> None:
     cluster = three()
     cluster.state.isr_changes.propose("t", 0, (0, 1))
     cluster.run()

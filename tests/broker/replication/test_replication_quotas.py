@@ -680,7 +680,7 @@ def test_computed_follower_fetch_response_size_equals_the_encoded_size(groups: l
 
 
 @pytest.mark.rule("R-4")
-def test_follower_fetch_session_returns_throttled_partitions_after_the_throttle() -> None:
+def test_follower_fetch_session_returns_withheld_records_when_the_throttle_ends() -> None:
     """In a session a throttled partition is returned once without records, and with its records after the throttle."""
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "*")

@@ -113,7 +113,7 @@ def test_bytes_of_a_throttled_fetch_are_subtracted_from_the_current_quota_sample
 
 
 @pytest.mark.rule("Q-14")
-def test_4096_byte_fetches_at_250_bytes_per_s_wait_6384_and_6000_ms_in_turn() -> None:
+def test_throttle_of_a_retried_4096_byte_fetch_alternates_between_6384_and_6000_ms() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)

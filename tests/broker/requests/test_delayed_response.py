@@ -54,7 +54,7 @@ def test_emulated_kafka_1_1_appends_a_throttled_produce_at_once_but_answers_it_l
 
 
 @pytest.mark.rule("D9b")
-def test_emulated_kafka_1_1_returns_records_of_a_throttled_fetch_after_the_throttle(cluster: VirtualCluster) -> None:
+def test_emulated_kafka_1_1_withholds_fetched_records_until_the_fetch_throttle_ends(cluster: VirtualCluster) -> None:
     writer = cluster.connect(client_id="writer")
     for _ in range(2):
         writer.ask(produce("t", batch(b"v" * 4000)), 5)

@@ -125,7 +125,7 @@ def test_api_versions_request_above_the_latest_version_is_answered_in_version_0(
     ("release", "listed"),
     [("0.11", []), ("2.3", []), ("2.4", [(18, 0, 3)]), ("2.8", [(18, 0, 3)]), ("4.2", [(18, 0, 4)])],
 )
-def test_emulated_kafka_2_4_and_later_answer_api_versions_v99_with_valid_versions(
+def test_api_versions_v99_error_lists_valid_versions_only_from_emulated_kafka_2_4_on(
     release: str, listed: list[tuple[int, int, int]]
 ) -> None:
     client = VirtualCluster(release_name=release).connect()

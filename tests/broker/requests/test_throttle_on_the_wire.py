@@ -49,7 +49,7 @@ def test_throttled_response_is_sent_immediately_and_then_its_connection_is_muted
 
 
 @pytest.mark.rule("T-7", "T-8")
-def test_requests_sent_while_muted_are_answered_in_order_after_the_throttle(
+def test_requests_sent_during_a_throttle_are_answered_in_order_when_it_ends(
     cluster: VirtualCluster,
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)

@@ -56,7 +56,7 @@ def test_transaction_error_code_in_each_api_version_equals_the_code_kafka_return
 
 
 @pytest.mark.rule("TX-68")
-def test_set_of_transaction_errors_replaced_in_old_api_versions_equals_that_of_kafka() -> None:
+def test_old_api_versions_replace_the_same_transaction_errors_as_in_kafka() -> None:
     assert {(api, error) for api, table in TABLE.items() for error in table} == set(REPLACED)
     assert {(api, error) for api, table in GROUP_TABLE.items() for error in table} == {
         (ApiKey.TXN_OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)

@@ -73,7 +73,7 @@ def test_request_is_throttled_only_once_if_its_response_cannot_be_encoded(quotas
 
 
 @pytest.mark.rule("W-7")
-def test_forced_throttle_counts_once_if_the_response_of_a_request_cannot_be_encoded() -> None:
+def test_unencodable_response_uses_up_only_one_of_two_forced_throttles() -> None:
     cluster, counter = serving(TOO_LONG, "3.9"), Counter()
     cluster.state.events.attach(counter)
     rule = cluster.state.forced_throttles.add(ForcedThrottle(700, times=2))

@@ -65,7 +65,7 @@ def test_observers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_flag_wants_records_apart_is_true_only_while_an_observer_sets_this_flag() -> None:
+def test_attaching_and_detaching_an_observer_sets_and_clears_wants_records_apart() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)
@@ -214,7 +214,7 @@ def test_exception_in_an_observer_is_logged_and_changes_no_response(caplog: pyte
     assert failed == {f"of {name}" for name in raised}
 
 
-def test_observer_method_request_parked_is_called_only_for_a_join_that_must_wait() -> None:
+def test_observer_method_request_parked_is_called_only_for_a_join_group_that_waits() -> None:
     """The join of the only member completes inside its handler; that of a second member waits for the first one."""
     cluster = VirtualCluster(config={"group.initial.rebalance.delay.ms": "0"})
     calls: list[tuple[str, tuple[Any, ...]]] = []

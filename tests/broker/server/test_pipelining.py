@@ -161,7 +161,7 @@ async def test_half_closed_client_gets_responses_to_its_parked_fetch_and_the_nex
 
 
 @pytest.mark.rule("W-10")
-async def test_half_closed_throttled_client_gets_its_next_response_after_the_throttle() -> None:
+async def test_half_closed_throttled_client_gets_the_next_response_when_the_throttle_ends() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         cluster.set_quota(client_id="raw", producer_byte_rate=1000.0)
         await client.send_bytes(client.frame(produce("t", batch(bytes(15_000))), 9) + client.frame(metadata(), 1))

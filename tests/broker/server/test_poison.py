@@ -66,7 +66,7 @@ def _frames_die(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pipeline, "begin", request.param)
 
 
-async def test_overwriting_of_request_buffers_detects_a_handler_that_keeps_a_memoryview(
+async def test_handler_that_keeps_a_memoryview_is_detected_by_overwriting_request_buffers(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]
 ) -> None:
     """A handler that keeps a view is detected by its overwritten text or by memory that is not released."""

@@ -205,7 +205,7 @@ async def test_event_loop_flag_is_sending_is_set_only_while_a_large_response_is_
 
 
 @pytest.mark.rule("W-9")
-async def test_broker_does_not_resume_reading_behind_a_parked_request_after_sendfile() -> None:
+async def test_broker_reads_nothing_behind_a_parked_fetch_after_sending_a_large_response() -> None:
     """A long poll is parked behind the large fetch, followed by one complete frame: the broker reads no more."""
     async with large(True, 3 * MIB) as cluster, client_of(cluster) as client:
         end = leader_of(cluster.state, "t", 0).log.log_end_offset
@@ -276,7 +276,7 @@ async def test_broker_reads_nothing_from_a_throttled_client_for_5_s_after_a_larg
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_pipelined_request_waits_for_a_large_response_even_if_the_throttle_is_over(sendfile: bool) -> None:
+async def test_request_behind_a_throttled_large_fetch_waits_until_the_response_is_sent(sendfile: bool) -> None:
     """Behind the fetch is a request that the broker has already read: only the mute keeps it from being handled."""
     async with large(sendfile, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         answer_fetches_with(cluster, file_range(cluster, 8_000_000))

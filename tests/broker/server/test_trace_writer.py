@@ -141,7 +141,7 @@ def test_cluster_started_with_a_trace_folder_writes_client_requests_to_a_trace(t
     assert [e.kind for e in entries if isinstance(e, Event)] == ["topic", "opened", "closed"]
 
 
-def test_request_is_written_to_the_trace_file_although_no_further_request_follows(tmp_path: Path) -> None:
+def test_single_request_is_written_to_the_trace_file_while_the_cluster_still_runs(tmp_path: Path) -> None:
     with cluster(trace=tmp_path) as c:
         host, port = c.bootstrap.split(":")
         connection = SocketConnection(host, int(port), "me")

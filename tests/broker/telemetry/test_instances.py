@@ -73,7 +73,7 @@ def test_telemetry_push_interval_above_the_kafka_default_is_lowered_to_the_defau
 
 
 @pytest.mark.rule("AD-11")
-def test_broker_restart_ends_the_throttling_of_a_telemetry_client() -> None:
+def test_get_telemetry_subscriptions_is_no_longer_throttled_after_a_broker_restart() -> None:
     virtual = VirtualCluster(1)
     instance_id = ask(virtual.connect(), GetTelemetrySubscriptionsRequest(ZERO_ID)).client_instance_id
     assert ask(virtual.connect(), GetTelemetrySubscriptionsRequest(instance_id)).error_code == THROTTLED

@@ -27,7 +27,7 @@ def commit_a_transaction(kafka: TestCluster) -> None:
 
 @pytest.mark.clients
 @pytest.mark.rule("CF-26")
-def test_clients_use_a_cluster_whose_broker_ids_begin_at_5_like_any_other(tmp_path: Path) -> None:
+def test_consumer_and_transactions_work_in_a_cluster_with_broker_ids_5_to_7(tmp_path: Path) -> None:
     topics = {"orders": {"partitions": 3, "replication_factor": 3}}
     with cluster(3, topics, config=CONFIG, data_dir=tmp_path) as kafka:
         assert {kafka.partition("orders", i).leader for i in range(3)} == {5, 6, 7}
@@ -51,7 +51,7 @@ def test_clients_use_a_cluster_whose_broker_ids_begin_at_5_like_any_other(tmp_pa
 
 
 @pytest.mark.rule("CF-26")
-def test_data_directory_rejects_brokers_whose_ids_begin_after_those_of_its_replicas(tmp_path: Path) -> None:
+def test_start_is_rejected_if_a_replica_is_on_a_broker_id_outside_the_cluster(tmp_path: Path) -> None:
     with cluster(1, {"orders": 1}, config={"node.id": "3"}, data_dir=tmp_path):
         pass
     for config, ids in (({"node.id": "4"}, "4 to 4"), ({}, "0 to 0")):

@@ -194,7 +194,7 @@ async def test_wait_methods_reject_invalid_or_unsatisfiable_arguments_immediatel
     assert str(raised.value)[: len(text)] == text
 
 
-def test_wait_for_group_error_has_member_count_and_create_topic_error_broker_count() -> None:
+def test_wait_for_group_error_counts_members_and_create_topic_error_counts_brokers() -> None:
     with cluster() as c:
         with pytest.raises(TimeoutError, match="with 0 members, and did not reach 1 member within"):
             c.wait_for_group("g", members=1, timeout_s=0)

@@ -18,7 +18,7 @@ def test_in_memory_client_rejects_a_truncated_response() -> None:
         cluster.run()
 
 
-def test_in_memory_client_rejects_a_response_without_a_request() -> None:
+def test_in_memory_client_rejects_a_response_if_no_request_is_pending() -> None:
     cluster = VirtualCluster()
     cluster.connect().write([b"\x00\x00\x00\x04\x00\x00\x00\x01"])
     with pytest.raises(UnexpectedResponse, match=r"unexpected correlation id 1 \(oldest pending request: none\)"):

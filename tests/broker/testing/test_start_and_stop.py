@@ -386,7 +386,7 @@ def test_wait_for_raises_error_if_the_condition_adds_a_record_in_each_of_10_chec
 
 
 @pytest.mark.timeout(20)
-def test_method_wait_for_checks_its_condition_again_if_the_check_adds_a_record() -> None:
+def test_method_wait_for_repeats_a_false_condition_that_adds_a_record() -> None:
     with cluster(topics={"orders": 1}) as c:
         assert c.wait_for(lambda _: c.produce("orders", ["a"])) == [(0, 0)]
         assert c.wait_for(lambda _: len(c.records("orders")) > 2 or (c.produce("orders", ["b"]) and None)) is True

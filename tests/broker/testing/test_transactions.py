@@ -176,7 +176,7 @@ def test_fenced_producer_cannot_end_or_continue_its_transaction_with_end_txn_v5(
         assert successor.end(commit=True, version=FIRST_WITH_NEW_EPOCH)[0] == 0
 
 
-def test_error_for_a_transactional_id_names_its_stopped_transaction_coordinator() -> None:
+def test_error_of_transaction_methods_names_the_broker_of_a_stopped_coordinator() -> None:
     """The coordinator stops without a handover, so that it stays the leader in the metadata until its session ends."""
     config = {"controlled.shutdown.enable": "false", "broker.session.timeout.ms": 9_000}
     topics = {"orders": {"partitions": 3, "replication_factor": 3}}
@@ -287,7 +287,7 @@ METHODS = "abort_transaction", "expire_transaction", "fence_producer"
 LOAD_MS = 600_000
 
 
-def test_errors_for_a_transactional_id_say_that_its_coordinator_is_still_loading_it() -> None:
+def test_transaction_methods_raise_a_loading_error_while_the_coordinator_loads() -> None:
     topics = {"orders": {"partitions": 1, "replication_factor": 3}}
     config = {"transaction.state.log.replication.factor": 3, "kafkaproto.transaction.load.ms": LOAD_MS}
     with cluster(brokers=3, topics=topics, config=config, clock="jump") as c:
@@ -342,7 +342,7 @@ def test_abort_or_fencing_of_a_transaction_fails_if_too_few_replicas_are_in_sync
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_fence_producer_fences_after_a_first_call_that_could_not_be_stored(release: str) -> None:
+def test_fence_producer_fails_while_replicas_are_down_and_succeeds_after_they_return(release: str) -> None:
     config = {"transaction.state.log.replication.factor": 3, "transaction.state.log.min.isr": 2}
     topics = {"orders": {"partitions": 1, "replication_factor": 3}}
     with cluster(brokers=3, topics=topics, config=config, release=release) as c:
@@ -369,7 +369,7 @@ def test_fence_producer_fences_after_a_first_call_that_could_not_be_stored(relea
 
 @pytest.mark.parametrize("second", METHODS)
 @pytest.mark.parametrize("first", METHODS)
-def test_second_abort_gets_concurrent_transactions_until_the_first_is_replicated(
+def test_second_abort_or_fencing_fails_while_the_first_abort_is_not_replicated(
     replicated: TestCluster, first: str, second: str
 ) -> None:
     begun(replicated)

@@ -41,7 +41,7 @@ def test_method_groups_lists_a_new_group_before_its_first_offsets_are_replicated
         assert c.committed(old.id) == c.committed(new.id) == {("orders", 0): 6}
 
 
-def test_topics_of_a_group_member_include_those_that_match_its_regular_expression() -> None:
+def test_topics_of_a_group_member_include_topics_that_match_the_subscribed_regex() -> None:
     with cluster(release="4.2", topics={"orders": 1, "other": 1, "payments": 1}) as c:
         group = ConsumerGroup(subject_of(c))
         request = ConsumerGroupHeartbeatRequest(

@@ -80,7 +80,7 @@ def test_prepared_commit_or_abort_is_completed_by_the_next_coordinator(bench: Tr
 
 
 @pytest.mark.rule("TX-39", "TX-49")
-def test_transaction_marker_is_written_when_its_partition_has_a_leader_again(bench: TransactionBench) -> None:
+def test_commit_completes_only_when_a_leaderless_partition_has_a_leader_again(bench: TransactionBench) -> None:
     topic = new_topic(bench, assignment={0: [2]})
     producer = bench.begin(topic)
     while producer.coordinator() == 2:
@@ -104,7 +104,7 @@ def test_transaction_completes_although_one_of_its_topics_was_deleted(bench: Tra
 
 
 @pytest.mark.rule("TX-7", "TX-17")
-def test_failed_writes_of_the_transaction_log_leave_the_transaction_unchanged() -> None:
+def test_end_txn_that_cannot_be_written_to_the_transaction_log_changes_no_state() -> None:
     bench = TransactionBench({"transaction.state.log.min.isr": "3"})
     topic = bench.topic()
     producer = bench.begin(topic)
@@ -148,7 +148,7 @@ def test_coordinator_aborts_a_transaction_after_the_transaction_timeout(is_newer
 
 
 @pytest.mark.rule("TX-58")
-def test_timed_out_transaction_is_aborted_when_enough_replicas_are_in_sync_again() -> None:
+def test_timed_out_transaction_is_aborted_only_after_a_stopped_replica_restarts() -> None:
     bench = TransactionBench({"transaction.state.log.min.isr": "3"})
     topic = bench.topic()
     producer = bench.begin(topic, timeout_ms=500)

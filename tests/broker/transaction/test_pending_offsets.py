@@ -106,7 +106,7 @@ def test_pending_transactional_offsets_of_a_deleted_group_are_not_committed(
 
 @pytest.mark.rule("TX-43")
 @pytest.mark.parametrize("is_moved", [False, True])
-def test_later_txn_offset_commit_wins_although_its_transaction_is_committed_first(
+def test_committing_an_older_txn_offset_commit_does_not_overwrite_a_newer_one(
     bench: TransactionBench, is_moved: bool
 ) -> None:
     """Three producers commit offsets of the same partitions. The one in the middle ends first, the last one aborts, the first one ends last."""

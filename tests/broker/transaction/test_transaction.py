@@ -9,7 +9,7 @@ from kafkaproto.broker.transaction.transaction import Transaction, TransactionDa
 
 @pytest.mark.rule("TX-5")
 @pytest.mark.parametrize("state", [TransactionState.EMPTY, TransactionState.ONGOING, TransactionState.COMPLETE_ABORT])
-def test_transaction_that_is_not_prepared_cannot_be_completed(state: TransactionState) -> None:
+def test_transaction_in_state_empty_ongoing_or_complete_abort_cannot_be_completed(state: TransactionState) -> None:
     transaction = Transaction("shop", TransactionData(producer_id=7, timeout_ms=60_000, update_ms=0, state=state), 0)
     with pytest.raises(AssertionError, match=r"transactional id shop: the state must not change from .* to .*"):
         transaction.prepare_complete(1)

@@ -276,7 +276,7 @@ def test_members_with_different_client_libraries_share_a_group_and_lose_no_recor
         ("3.9", "kafkajs", "classic", "RoundRobinAssigner"),
     ],
 )
-def test_three_members_with_the_same_client_library_share_a_group(
+def test_three_members_of_one_client_library_share_a_group_and_lose_no_records(
     release: str, library: str, protocol: str, assignor: str
 ) -> None:
     """Release 3.9 has the group coordinator in Scala, and uses the one in Java if the new protocol is enabled.

@@ -19,16 +19,16 @@ from tests.support.transactions.errors import ERRORS, is_from_killed_broker
         ("kafkajs", "GROUP_LOAD_IN_PROGRESS"),
     ],
 )
-def test_client_connection_and_loading_errors_count_as_caused_by_a_killed_broker(library: str, name: str) -> None:
+def test_connection_and_loading_errors_of_clients_are_attributed_to_a_killed_broker(library: str, name: str) -> None:
     assert is_from_killed_broker(library, name)
 
 
 @pytest.mark.parametrize("library", list(ERRORS))
-def test_producer_fenced_error_of_a_client_is_not_counted_as_caused_by_killed_broker(library: str) -> None:
+def test_producer_fenced_and_txn_state_errors_are_not_attributed_to_a_killed_broker(library: str) -> None:
     for name in (*ERRORS[library], "PRODUCER_FENCED", "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING"):
         assert not is_from_killed_broker(library, name)
 
 
-def test_eof_error_counts_as_caused_by_killed_broker_only_in_franz_go_and_kafkajs() -> None:
+def test_eof_error_of_java_and_python_clients_is_not_attributed_to_a_killed_broker() -> None:
     for library in ERRORS.keys() - {"franz-go", "kafkajs"}:
         assert not is_from_killed_broker(library, "EOF")

@@ -8,7 +8,7 @@ from tests.support.transactions.scene import continue_unless_lost
 
 
 @pytest.mark.parametrize(("losses", "expected_runs"), [(0, 1), (1, 2)])
-def test_scenario_is_run_again_once_only_for_clients_that_lost_their_coordinator(
+def test_scenario_is_repeated_only_with_the_clients_that_lost_their_coordinator(
     losses: int, expected_runs: int
 ) -> None:
     runs: list[list[str]] = []
@@ -21,6 +21,6 @@ def test_scenario_is_run_again_once_only_for_clients_that_lost_their_coordinator
     assert runs == [["java", "franz-go"], ["franz-go"]][:expected_runs]
 
 
-def test_scenario_fails_if_a_client_loses_its_coordinator_in_first_and_repeated_run() -> None:
+def test_scenario_fails_if_a_client_loses_its_coordinator_in_both_runs() -> None:
     with pytest.raises(AssertionError, match="franz-go failed twice with 'unknown broker"):
         continue_unless_lost(lambda libraries: libraries, ["franz-go"])

@@ -97,7 +97,7 @@ def test_transaction_that_times_out_is_aborted(scene: Scene) -> None:
 
 @on_every_stage
 @each_library
-def test_offsets_are_committed_or_aborted_with_the_transaction(scene: Scene) -> None:
+def test_txn_offset_commits_take_effect_only_if_the_transaction_is_committed(scene: Scene) -> None:
     copy = Copy(scene)
     with scene.transactor() as transactor:
         copy.init(transactor)
@@ -194,7 +194,7 @@ def test_transaction_continues_while_its_coordinator_broker_is_stopped(stage: Su
 
 
 @on_apache_kafka
-def test_clients_but_kafka_python_resume_transactions_after_kafka_coordinator_stop(stage: Subject) -> None:
+def test_clients_except_kafka_python_continue_transactions_if_the_coordinator_stops(stage: Subject) -> None:
     def scenario(libraries: list[str]) -> list[str]:
         # One stop of a broker for all clients: Apache Kafka takes seconds to stop and start one.
         with ExitStack() as stack:

@@ -48,7 +48,7 @@ def test_magic_0_message_with_an_impossible_size_is_not_written_to_a_trace(size:
 
 
 @pytest.mark.parametrize("magic", range(8))
-def test_reading_three_damaged_message_headers_returns_at_most_3_and_raises_no_error(magic: int) -> None:
+def test_damaged_trace_data_of_3_message_headers_is_read_as_at_most_3_headers(magic: int) -> None:
     whole = bytearray(batch_heads(build_message_set(SOME, magic=1, base_offset=0)))
     for at in range(len(whole)):
         changed = whole.copy()
@@ -89,7 +89,7 @@ def marker(committed: bool, base_offset: int = 7) -> bytes:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_trace_stores_transaction_markers_complete_but_only_headers_of_other_batches(count: int) -> None:
+def test_trace_stores_complete_transaction_markers_but_only_headers_of_data_batches(count: int) -> None:
     data = b"".join([build_batch(SOME), marker(True), build_batch(SOME), marker(False, 11)][:count])
     stored = batch_heads_and_markers(data)
     assert b"value" not in stored and batch_heads(data) == b"".join(data_head(head) for head in split(data))

@@ -121,7 +121,7 @@ def test_error_for_a_file_that_is_no_trace_contains_the_file_name(tmp_path: Path
 
 
 @given(exchange=exchanges, happened=events)
-def test_wait_time_of_a_request_in_a_version_2_trace_is_read_as_unknown(
+def test_request_wait_time_in_a_trace_of_file_format_2_is_read_as_unknown(
     exchange: Exchange, happened: Event, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     lengths = (*exchange.request_records, *exchange.response_records)
@@ -137,7 +137,7 @@ def test_wait_time_of_a_request_in_a_version_2_trace_is_read_as_unknown(
 
 
 @given(written=st.lists(exchanges | states | events, max_size=5))
-def test_event_named_trouble_in_a_version_3_trace_is_read_as_an_event_named_problem(
+def test_event_trouble_in_a_trace_of_file_format_3_is_read_as_event_problem(
     written: list[Entry], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"

@@ -175,7 +175,7 @@ def test_kernel_packet_capture_and_broker_trace_give_the_same_tables(recorded: R
     ]
 
 
-def test_packet_capture_started_at_any_packet_yields_the_requests_that_begin_later(
+def test_capture_that_begins_at_any_packet_yields_all_requests_after_that_packet(
     recorded: Recorded, tmp_path: Path
 ) -> None:
     """The capture starts while clients and brokers communicate. The first request of each connection may have begun before."""

@@ -34,7 +34,7 @@ def cluster_id(broker: Broker, client_settings: ClientSettings, host: str = "loc
         connection.close()
 
 
-def test_spark_kafka_py_connection_uses_the_highest_version_that_both_sides_support() -> None:
+def test_spark_kafka_py_sends_the_highest_metadata_version_that_both_sides_support() -> None:
     for versions, used in [((0, 8), 8), ((5, 99), 12), ((4, 4), 4)]:
         with running(versions={ApiKey.METADATA: versions}) as broker:
             assert cluster_id(broker, settings()) == "here"

@@ -61,7 +61,9 @@ def fill(kafka: TestCluster, topic: str, count: int, each: int = 10) -> None:
         kafka.produce(topic, [NewRecord(b"v%d" % i, None, 1000)] * each, 0)
 
 
-def test_spark_kafka_py_reads_152_records_completely_with_16_fetch_requests(kafka: TestCluster, topic: str) -> None:
+def test_spark_kafka_py_reads_offsets_15_to_166_in_16_fetches_with_a_300_byte_limit(
+    kafka: TestCluster, topic: str
+) -> None:
     fill(kafka, topic, 20)
     source = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__client__id=topic)
     assert offsets(source, topic, 15, 167) == list(range(15, 167))

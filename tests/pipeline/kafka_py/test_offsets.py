@@ -88,7 +88,7 @@ def test_offset_ranges_are_split_into_parts_of_at_most_max_records_per_partition
 
 
 @given(st.lists(st.integers(0, 500), max_size=6), st.integers(1, 20) | st.none(), st.integers(1, 100) | st.none())
-def test_split_offset_ranges_contain_each_offset_of_the_original_range_once(
+def test_splitting_offset_ranges_neither_loses_nor_duplicates_an_offset(
     sizes: list[int], least: int | None, most: int | None
 ) -> None:
     pieces = split(ranges(*sizes), least, most)

@@ -177,7 +177,7 @@ def test_spark_kafka_py_rejects_java_key_store_options_with_every_security_proto
     assert "secret" not in str(caught.value)
 
 
-def test_spark_source_without_topics_is_rejected() -> None:
+def test_spark_source_without_subscribe_subscribepattern_or_assign_is_rejected() -> None:
     with pytest.raises(
         OptionError,
         match=r"subscribe, subscribePattern, assign: exactly one of these options must be given \(got none\)",

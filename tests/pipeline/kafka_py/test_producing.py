@@ -66,7 +66,7 @@ def test_spark_sink_writes_no_duplicates_when_a_leader_changes(kafka: TestCluste
 
 
 @pytest.mark.rule("P-22")
-def test_broker_stores_a_batch_once_if_the_sink_resends_it_after_a_request_timeout(kafka: TestCluster) -> None:
+def test_batch_that_spark_sink_resends_after_a_request_timeout_is_stored_only_once(kafka: TestCluster) -> None:
     leader = kafka.partition("t", 0).leader
     follower = kafka.follower("t", 0, (leader + 1) % 3)
     with closing(producer(kafka, request__timeout__ms="200")) as sink:

@@ -147,7 +147,7 @@ def test_first_micro_batch_has_no_records_of_a_partition_that_starts_at_latest(
         assert read.latestOffset(first if passes_start else None) == at(10, 7)
 
 
-def test_spark_stream_restarted_before_its_first_batch_reads_the_same_offset_range(kafka: TestCluster) -> None:
+def test_restart_before_the_first_batch_keeps_the_offset_range_of_the_first_batch(kafka: TestCluster) -> None:
     fill(kafka, 5, 6)
     options = {"startingOffsets": '{"t": {"0": -1, "1": -2}}'}
     with reader(kafka, **options) as read:

@@ -179,7 +179,7 @@ def test_record_analysis_lists_partitions_that_have_fetches_but_no_produces(
     assert (partition_row["fetches"], partition_row["records"]) == (len(fetched), sum(r["records"] for r in fetched))
 
 
-def test_repeat_analysis_counts_batches_produced_again_and_offsets_fetched_again(
+def test_repeat_analysis_counts_batches_sent_twice_and_offsets_fetched_twice(
     spark: Any, folder: Path, tables: Tables
 ) -> None:
     def again(rows: list[Row]) -> list[Row]:

@@ -160,9 +160,7 @@ def test_quota_prediction_includes_bytes_of_a_request_whose_connection_closed(
     assert lost == 1 and real["differs_from_the_broker"] == 0 and real["throttles"] > 2
 
 
-def test_fetch_whose_connection_closed_while_parked_is_not_counted_as_an_empty_fetch(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_waiting_fetch_of_a_closed_connection_is_not_counted_as_an_empty_fetch(spark: Any, tmp_path: Path) -> None:
     """The last fetch of each consumer is abandoned if the consumer is closed while the fetch waits."""
     spark_s = "consumer-spark-kafka-source-0059f3c4-3cc8-43e4-9c79-7ec93d93c1e2--757908602-executor-1"
 

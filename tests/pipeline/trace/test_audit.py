@@ -63,7 +63,7 @@ def test_trace_tables_built_with_and_without_spark_are_equal(out: Path) -> None:
         assert rows(out, table) == rows(out.parent / "other", table)
 
 
-def test_second_spark_job_reads_only_the_new_trace_and_reports_its_truncated_end(spark: Any, tmp_path: Path) -> None:
+def test_second_spark_job_reads_only_the_new_trace_and_reports_the_cut_last_entry(spark: Any, tmp_path: Path) -> None:
     trace, tables_folder = tmp_path / "trace", tmp_path / "out"
     with_spark = partial(job.with_spark, spark)
     write(trace, traffic(), "a")

@@ -101,7 +101,9 @@ def test_join_group_row_contains_the_partitions_owned_before_the_join(classic: C
     ("protocol_type", "data"),
     [("connect", subscription("t")), ("consumer", b""), ("consumer", b"\xff\xff"), ("consumer", b"\0\0\0\0\0\5t")],
 )
-def test_join_group_row_without_a_consumer_subscription_has_null_topics(protocol_type: str, data: bytes) -> None:
+def test_join_group_row_has_null_topics_if_the_metadata_is_no_consumer_subscription(
+    protocol_type: str, data: bytes
+) -> None:
     bench = Bench()
     request = JoinGroupRequest("g", 10_000, 60_000, "", None, protocol_type, [JoinGroupRequestProtocol("p", data)])
     bench.cluster.connect().ask(request, 5)
@@ -116,7 +118,7 @@ def test_group_assignments_are_not_decoded_if_the_protocol_type_is_not_consumer(
     assert [row["assigned"] for row in rows_of(classic.bench.entries, "groups")] == [None] * 3
 
 
-def test_sync_group_row_without_an_assignment_contains_no_partitions(classic: ClassicGroup) -> None:
+def test_row_of_a_sync_group_response_with_an_empty_assignment_has_no_partitions(classic: ClassicGroup) -> None:
     classic.add("first")
     classic.sync({})
     assert rows_of(classic.bench.entries, "groups")[-1]["assigned"] == "{}"

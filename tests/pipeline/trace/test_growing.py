@@ -344,7 +344,7 @@ def test_memory_for_building_trace_tables_does_not_grow_with_closed_connections(
             list(row_builder.of(entry))
 
 
-def test_request_row_has_the_client_software_even_if_traced_after_connection_close() -> None:
+def test_row_of_a_request_traced_after_connection_close_has_the_client_software_name() -> None:
     entries = clients_that_come_and_go(1)
     at = next(n for n, entry in enumerate(entries) if not isinstance(entry, Exchange) and entry.kind == "closed")
     entries[at - 1], entries[at] = entries[at], entries[at - 1]

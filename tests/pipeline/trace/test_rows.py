@@ -194,7 +194,7 @@ def test_throttle_of_a_request_row_is_null_if_the_response_has_no_throttle_field
     assert of(rows_of(bench.entries)["requests"], "throttle_ms", "applied_throttle_ms") == [(None, 0), (0, 0)]
 
 
-def test_throttled_fetch_gives_a_request_row_without_partition_rows(bench: Bench) -> None:
+def test_throttled_fetch_adds_a_row_to_table_requests_but_none_to_table_partitions(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x" * 5000)), 9)
     bench.cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
@@ -334,7 +334,7 @@ def test_request_row_reports_a_response_that_has_a_different_correlation_id(benc
     assert row["problem"] == "the correlation id of the response is 2"
 
 
-def test_row_of_a_request_with_an_unsupported_version_says_why_it_got_no_response(
+def test_row_of_a_request_with_an_unsupported_version_says_why_no_response_was_sent(
     bench: Bench,
 ) -> None:
     for key, version in ((3, 99), (999, 0), (18, 99)):

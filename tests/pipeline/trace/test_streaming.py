@@ -32,7 +32,7 @@ def same_as_the_batch_job(trace: Path, out: Path, scratch: Path) -> bool:
     return all(rows(out, table) == rows(scratch, table) for table in TABLES)
 
 
-def test_spark_streaming_job_builds_the_tables_of_the_batch_job_despite_a_restart(spark: Any, tmp_path: Path) -> None:
+def test_spark_streaming_job_that_restarts_builds_the_same_tables_as_the_batch_job(spark: Any, tmp_path: Path) -> None:
     trace, out, checkpoint = tmp_path / "trace", tmp_path / "out", tmp_path / "checkpoint"
     entries = traffic()
     half = len(entries) // 2

@@ -180,7 +180,7 @@ def test_transaction_analysis_counts_records_not_visible_due_to_open_transaction
     ]
 
 
-def test_aborted_transaction_ends_at_its_abort_marker_not_at_the_next_producer_start(spark: Any) -> None:
+def test_transaction_analysis_measures_an_aborted_transaction_up_to_the_abort_marker(spark: Any) -> None:
     """A trace of a real Kafka has no recorded causes. The first sign of the abort says when and why the transaction ended."""
     names = ("transactional_id", "epoch", "open_ms", "outcome")
     assert only("transactions", tables_of(spark, TIMED_OUT), *names) == [
