@@ -82,7 +82,7 @@ def test_docstring_check_lists_public_fields_and_methods_that_have_no_docstring(
     assert sorted(undocumented_in(Half)) == ["Half.hidden", "Half.method", "Half.silent"]
 
 
-def test_function_cluster_but_not_cluster_fixture_can_be_imported_without_pytest() -> None:
+def test_cluster_but_not_cluster_fixture_can_be_imported_if_pytest_is_missing() -> None:
     program = """
 import sys
 sys.modules["pytest"] = None  # as if it were not installed

@@ -100,9 +100,7 @@ def test_broker_settings_cannot_be_changed_to_values_rejected_at_broker_start(
 
 @pytest.mark.rule("CF-18")
 @EITHER
-def test_non_numeric_broker_setting_is_reported_before_a_number_that_is_out_of_range(
-    subject: Subject, broker: str
-) -> None:
+def test_error_names_the_non_numeric_broker_setting_if_another_is_out_of_range(subject: Subject, broker: str) -> None:
     failed = "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
     not_int = "Invalid value x for configuration log.cleaner.threads: Not a number of type INT"
     assert checked(subject, broker, log_retention_ms="0", log_cleaner_threads="x") == (INVALID_REQUEST, not_int)
@@ -198,7 +196,7 @@ def test_listener_prefixed_connection_limits_can_be_set_as_cluster_wide_defaults
 
 @pytest.mark.rule("CF-18", "W-12")
 @EITHER
-def test_zero_max_connections_per_ip_is_reported_before_zero_max_connections(subject: Subject, broker: str) -> None:
+def test_error_names_max_connections_per_ip_if_max_connections_is_zero_as_well(subject: Subject, broker: str) -> None:
     name, limit, rate = "max.connections.per.ip", "max.connections", "max.connection.creation.rate"
     only = f"requirement failed: {name} can be set to zero only if {name}.overrides property is set."
     assert altered(subject, broker, (name, SET, "0")) == (INVALID_REQUEST, only)

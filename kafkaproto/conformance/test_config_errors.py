@@ -80,7 +80,7 @@ def not_list(operation: str, setting: str) -> Error:
 
 @pytest.mark.rule("AD-38")
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_invalid_config_operation_is_reported_before_an_illegal_topic_name(
+def test_alter_configs_error_names_the_invalid_operation_not_the_illegal_topic_name(
     subject: Subject, validate_only: bool
 ) -> None:
     """Kafka checks, in this order: repeated and null settings, operations, the topic's name, the topic's settings, whether the topic exists.

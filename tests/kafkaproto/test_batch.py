@@ -110,7 +110,7 @@ def test_batch_checksum_detects_a_change_of_any_byte_from_the_attributes_to_the_
         assert check_crc(damaged) == (at < 17)
 
 
-def test_function_batches_returns_views_of_the_buffer_without_copying_bytes() -> None:
+def test_batches_function_returns_memoryviews_of_the_buffer_and_copies_no_bytes() -> None:
     parts = [build_batch(SOME[:n], base_offset=n, compression=kind) for n, kind in zip((1, 2, 3), KINDS, strict=False)]
     buffer = bytearray(b"".join(parts))
     batch_views = list(batches(buffer))

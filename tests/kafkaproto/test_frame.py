@@ -20,7 +20,7 @@ from kafkaproto.frame import (
 )
 
 
-def test_start_frame_and_finish_frame_build_the_same_bytes_as_function_frame() -> None:
+def test_start_frame_and_finish_frame_build_the_same_bytes_as_the_frame_function() -> None:
     out = start_frame()
     out += b"payload"
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"
@@ -42,13 +42,13 @@ def test_kafka_frame_length_is_known_after_the_first_four_bytes() -> None:
         frame_length(b"\xff\xff\xff\xff")
 
 
-def test_function_split_frames_returns_complete_frames_and_ignores_a_partial_frame() -> None:
+def test_split_frames_function_returns_complete_frames_but_not_a_partial_last_frame() -> None:
     data = frame(b"one") + frame(b"") + frame(b"three") + b"\x00\x00\x00\x02x"
     assert [bytes(payload) for payload in split_frames(memoryview(data))] == [b"one", b"", b"three"]
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
-def test_function_read_frame_reads_exactly_one_frame_and_no_later_bytes(size: int) -> None:
+def test_read_frame_function_reads_one_frame_and_leaves_the_following_bytes_unread(size: int) -> None:
     payload = bytes(range(251)) * (size // 251 + 1)
     stream = BytesIO(frame(payload[:size]) + b"next")
     assert bytes(read_frame(stream.readinto)) == payload[:size]

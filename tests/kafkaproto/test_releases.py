@@ -28,7 +28,7 @@ def test_releases_function_returns_kafka_release_numbers_from_oldest_to_newest()
         ("4.2", 0, (0, 13)),
     ],
 )
-def test_function_versions_returns_the_api_versions_of_a_kafka_release(
+def test_versions_function_returns_the_api_versions_of_a_kafka_release(
     release: str, key: int, expected: tuple[int, int]
 ) -> None:
     assert versions(release)[key] == expected

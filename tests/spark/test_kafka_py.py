@@ -180,7 +180,7 @@ def both(spark: Any, kafka: TestCluster, scratch: Path, **options: str) -> list[
     return [Stream(spark, source, kafka.bootstrap, scratch, **options) for source in BOTH]
 
 
-def test_spark_kafka_py_and_connector_read_equal_micro_batches_from_this_broker(
+def test_kafka_py_and_the_spark_connector_read_equal_micro_batches_of_this_broker(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     kafka.create_topic("s", 2)
@@ -278,7 +278,7 @@ def test_spark_kafka_py_batch_write_stores_the_same_records_as_the_spark_connect
 
 
 @pytest.mark.rule("P-22")
-def test_spark_kafka_py_and_connector_write_rows_to_the_same_topics_and_partitions(
+def test_kafka_py_and_the_spark_connector_write_rows_to_equal_topics_and_partitions(
     spark: Any, kafka: TestCluster
 ) -> None:
     for source in BOTH:
@@ -455,7 +455,7 @@ def test_spark_kafka_py_rows_from_a_real_kafka_equal_those_of_the_spark_connecto
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_spark_kafka_py_and_connector_both_skip_aborted_records_and_offset_gaps(spark: Any, real: str) -> None:
+def test_kafka_py_and_the_spark_connector_skip_aborted_records_and_offset_gaps(spark: Any, real: str) -> None:
     rows = same_rows(spark, real, subscribePattern="(txn|compacted)", minPartitions="9", **COMMITTED)
     assert len([r for r in rows if r.topic == "txn"]) == TRANSACTIONS // 2 * OF_EACH
     compacted = [r.offset for r in rows if r.topic == "compacted"]
@@ -469,7 +469,7 @@ def test_spark_kafka_py_and_connector_both_skip_aborted_records_and_offset_gaps(
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_spark_kafka_py_and_connector_read_equal_micro_batches_from_a_real_kafka(
+def test_kafka_py_and_the_spark_connector_read_equal_micro_batches_of_a_real_kafka(
     spark: Any, real: str, scratch: Path
 ) -> None:
     options = {"subscribe": "txn,compacted", "maxOffsetsPerTrigger": "150", **EARLIEST, **COMMITTED}

@@ -176,7 +176,7 @@ def test_appending_compact_to_log_cleanup_policy_delete_gives_delete_and_compact
 
 
 @pytest.mark.rule("D10")
-def test_spaces_in_throttled_replica_lists_are_removed_if_option_semantics_is_kafka(cluster: VirtualCluster) -> None:
+def test_spaces_in_throttled_replica_lists_are_removed_if_broker_follows_kafka_code(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"

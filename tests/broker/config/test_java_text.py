@@ -8,7 +8,7 @@ from kafkaproto.broker.config.java_text import java_items, java_trim
 
 
 @pytest.mark.rule("CF-27", "GN-5", "GC-56")
-def test_function_java_trim_removes_leading_and_trailing_characters_up_to_u0020() -> None:
+def test_java_trim_function_removes_leading_and_trailing_characters_up_to_u0020() -> None:
     removed = [code for code in range(0x3100) if not java_trim(chr(code))]
     assert removed == [*range(0x21)]
     assert java_trim("\0 \x1fa b\0c\t\r\n") == "a b\0c"

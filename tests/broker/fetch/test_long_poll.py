@@ -223,7 +223,7 @@ def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
 
 
 @pytest.mark.rule("D5")
-def test_first_fetch_of_a_follower_session_is_parked_if_option_semantics_is_kafka() -> None:
+def test_first_fetch_of_a_follower_session_is_parked_if_broker_follows_kafka_code() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
@@ -234,7 +234,7 @@ def test_first_fetch_of_a_follower_session_is_parked_if_option_semantics_is_kafk
 
 
 @pytest.mark.rule("D5")
-def test_follower_fetch_gets_a_new_high_watermark_at_once_if_option_semantics_is_kip() -> None:
+def test_follower_fetch_gets_a_new_high_watermark_at_once_if_broker_follows_kips() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))

@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_out_of_range_error_has_watermark_and_log_start_if_option_semantics_is_kip(offset: int) -> None:
+def test_out_of_range_error_has_watermark_and_log_start_if_broker_follows_kips(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
@@ -84,7 +84,7 @@ def test_fetch_below_log_start_is_out_of_range_and_at_log_end_returns_no_records
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_fetch_above_high_watermark_gets_an_error_if_option_semantics_is_kip() -> None:
+def test_fetch_above_high_watermark_is_out_of_range_if_broker_follows_kips() -> None:
     cluster = lagging("kip")
     for broker_id in (0, 1):  # the leader, and a follower that has the records
         for offset in (3, 4, 5):
@@ -99,7 +99,7 @@ def test_fetch_above_high_watermark_gets_an_error_if_option_semantics_is_kip() -
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_fetch_above_high_watermark_returns_no_records_if_option_semantics_is_kafka() -> None:
+def test_fetch_above_high_watermark_returns_no_records_if_broker_follows_kafka_code() -> None:
     """At the high watermark the fetch is parked; above it Kafka assumes that the log was truncated and answers at once."""
     cluster = lagging("kafka")
     for broker_id in (0, 1):
@@ -129,7 +129,7 @@ def _follower_behind_the_high_watermark(semantics: str) -> VirtualCluster:
 
 
 @pytest.mark.rule("D2")
-def test_lagging_follower_returns_leader_high_watermark_if_option_semantics_is_kip() -> None:
+def test_lagging_follower_returns_leader_high_watermark_if_broker_follows_kips() -> None:
     cluster = _follower_behind_the_high_watermark("kip")
     data_by_offset = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in data_by_offset.values()] == [0, 0, 0, 78, 78, 78, 1]
@@ -138,7 +138,7 @@ def test_lagging_follower_returns_leader_high_watermark_if_option_semantics_is_k
 
 
 @pytest.mark.rule("D2")
-def test_slow_follower_returns_its_log_end_as_watermark_if_option_semantics_is_kafka() -> None:
+def test_slow_follower_returns_its_log_end_as_watermark_if_broker_follows_kafka_code() -> None:
     cluster = _follower_behind_the_high_watermark("kafka")
     data_by_offset = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in data_by_offset.values()] == [0, 0, 0, 1, 1, 1, 1]

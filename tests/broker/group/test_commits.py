@@ -177,7 +177,7 @@ def test_offset_commit_can_set_the_expiration_time_of_its_offsets(bench: Bench) 
     assert fetched(bench) is None and fetched(bench, T1) == 6
 
 
-def test_function_subscribed_topics_returns_none_for_a_malformed_member_subscription() -> None:
+def test_subscribed_topics_are_none_if_the_subscription_of_a_member_is_malformed() -> None:
     assert subscribed_topics([subscription("a", "ü"), subscription("a")]) == {"a", "ü"}
     assert subscribed_topics([]) == frozenset()
     for bad in (

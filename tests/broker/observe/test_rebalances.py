@@ -363,7 +363,7 @@ def test_consumer_group_whose_first_join_is_not_stored_is_reported_stable_then_d
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_end_of_a_group_is_reported_as_dead_only_if_the_group_was_reported_before() -> None:
+def test_observers_see_state_dead_only_of_groups_that_they_had_seen_before() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(

@@ -229,7 +229,7 @@ def test_method_explain_lists_a_batch_above_the_fetch_quota_if_the_log_is_on_dis
 
 
 @given(st.integers(1, 12), st.integers(1, 1000), st.lists(st.integers(0, 3000), min_size=1, max_size=60))
-def test_sampled_rate_window_never_exceeds_the_result_of_function_longest_window_ms(
+def test_sampled_rate_window_is_never_longer_than_longest_window_ms_says(
     samples: int, window_ms: int, pauses_ms: list[int]
 ) -> None:
     rate, now_ms = SampledRate(samples, window_ms), 0
@@ -240,7 +240,7 @@ def test_sampled_rate_window_never_exceeds_the_result_of_function_longest_window
 
 
 @pytest.mark.parametrize("samples", [2, 11])
-def test_sampled_rate_window_can_equal_the_result_of_function_longest_window_ms(samples: int) -> None:
+def test_sampled_rate_window_can_be_as_long_as_longest_window_ms_says(samples: int) -> None:
     rate = SampledRate(samples, 1000)
     rate.record(0, 0)
     rate.record(0, 999)

@@ -138,7 +138,7 @@ def test_metric_tags_of_a_client_without_quota_follow_the_levels_of_existing_quo
 
 
 @pytest.mark.rule("D9")
-def test_clients_with_empty_id_share_default_client_quota_if_option_semantics_is_kip() -> None:
+def test_clients_with_empty_id_share_default_client_quota_if_broker_follows_kips() -> None:
     c = Cluster("kip")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 15000, 0) == 5000
@@ -147,7 +147,7 @@ def test_clients_with_empty_id_share_default_client_quota_if_option_semantics_is
 
 
 @pytest.mark.rule("Q-9", "D9")
-def test_client_with_empty_id_gets_no_default_quota_if_option_semantics_is_kafka() -> None:
+def test_client_with_empty_id_gets_no_default_quota_if_broker_follows_kafka_code() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0
@@ -156,7 +156,7 @@ def test_client_with_empty_id_gets_no_default_quota_if_option_semantics_is_kafka
 
 
 @pytest.mark.rule("Q-9")
-def test_client_with_empty_id_gets_the_user_quota_if_option_semantics_is_kafka() -> None:
+def test_client_with_empty_id_gets_the_user_quota_if_broker_follows_kafka_code() -> None:
     values = {entity("u", DEFAULT): 5.0, entity("u"): 7.0}
     assert resolve(values.get, ALL, "u", "", "kafka") == Binding("u", "", 7, entity("u"))
     assert resolve(values.get, ALL, "u", "", "kip") == Binding("u", "", 5, entity("u", DEFAULT))
@@ -246,7 +246,7 @@ def test_request_quota_of_the_smallest_positive_float_throttles_for_1000_ms() ->
 
 
 @pytest.mark.rule("Q-17")
-def test_throttle_details_and_metrics_contain_the_measured_rate_and_the_quota() -> None:
+def test_reason_of_a_throttle_and_quota_metrics_contain_measured_rate_and_quota() -> None:
     c = Cluster()
     c.set(1000, "u")
     wait_ms = c.fetch.record("u", "c", 15000, 7)

@@ -171,14 +171,14 @@ def test_follower_fetch_that_advances_the_high_watermark_returns_the_old_waterma
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_new_high_watermark_reaches_followers_at_once_if_option_semantics_is_kip() -> None:
+def test_new_high_watermark_reaches_followers_at_once_if_broker_follows_kips() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_high_watermark_reaches_followers_by_next_fetch_if_option_semantics_is_kafka() -> None:
+def test_high_watermark_reaches_followers_by_next_fetch_if_broker_follows_kafka_code() -> None:
     cluster = three("kafka")
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 0, 0]

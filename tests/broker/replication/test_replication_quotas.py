@@ -94,7 +94,7 @@ def test_throttled_replicas_setting_throttles_only_listed_partition_and_broker_p
         ("-1:1", False, False),
     ],
 )
-def test_throttled_replicas_list_may_contain_hyphens_only_if_option_semantics_is_kip(
+def test_throttled_replicas_list_may_contain_hyphens_only_if_broker_follows_kips(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):

@@ -380,7 +380,7 @@ def test_fetch_at_quota_500_bytes_per_s_returns_at_most_the_5000_bytes_of_10_sec
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_default_quota_applies_to_an_empty_client_id_only_with_option_semantics_kip(semantics: str) -> None:
+def test_default_quota_applies_to_an_empty_client_id_only_if_broker_follows_kips(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")

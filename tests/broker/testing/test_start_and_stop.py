@@ -295,7 +295,7 @@ def test_cluster_that_fails_to_start_leaves_no_thread() -> None:
         ),  # type: ignore[dict-item]
     ],
 )
-def test_function_cluster_rejects_invalid_arguments_before_the_cluster_starts(
+def test_call_of_cluster_with_an_invalid_argument_raises_before_any_broker_starts(
     make: Callable[[], Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as raised:
