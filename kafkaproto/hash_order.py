@@ -22,19 +22,21 @@ ALL_BITS = (1 << HASH_BITS) - 1
 SMALL_MAP = 4
 """An immutable `Map` of Scala with at most this many entries iterates in insertion order; a larger `Map` is a hash table."""
 LONGEST_CACHED = 249
-"""The length of the longest name of a topic. The hash of a longer text is not cached, so that clients cannot fill the memory with such texts."""
+"""The length of the longest name of a topic. Of longer texts few are cached, so that clients cannot fill the memory with them."""
 Item = TypeVar("Item")
 
 
 _topic_hash_bits = lru_cache(1024)(java_hash_bits)
 """The function `java_hash_bits` with a cache, because a commit of many partitions hashes the same topic names again and again."""
+_long_text_hash_bits = lru_cache(4)(java_hash_bits)
+"""The same for texts that are too long to be names of topics. The hash of 32,767 characters takes milliseconds, and a request may need it often."""
 
 
 def partition_hash_bits(partition: tuple[str, int]) -> int:
     """Return the 32 bits of `hashCode()` of Kafka's `TopicPartition`, as a number that is not negative. partition: (topic, index)."""
     topic, index = partition
-    topic_bits = _topic_hash_bits(topic) if len(topic) <= LONGEST_CACHED else java_hash_bits(topic)
-    return (31 * (31 + index) + topic_bits) & ALL_BITS
+    topic_bits = _topic_hash_bits if len(topic) <= LONGEST_CACHED else _long_text_hash_bits
+    return (31 * (31 + index) + topic_bits(topic)) & ALL_BITS
 
 
 def topic_id_partition_hash_bits(partition: tuple[str, int]) -> int:

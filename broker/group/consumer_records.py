@@ -110,7 +110,7 @@ def current_entry(group_id: str, member_id: str, current: Current) -> Entry:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
-    """Return the tombstones of all records of a member that leaves, in Kafka's order (GO-9)."""
+    """Return the tombstones of all records of a member that leaves, with the types of records in Kafka's order (GO-9)."""
     return [
         _entry(ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), _CURRENT, None),
         _entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), _TARGET, None),
@@ -127,7 +127,7 @@ def regex_entry(group_id: str, regex: str, resolved: ResolvedRegex | None) -> En
 
 
 def group_tombstones(group: ConsumerGroup) -> list[Entry]:
-    """Return the tombstones of a whole group with its members, in Kafka's order (GO-9)."""
+    """Return the tombstones of a whole group with its members, with the types of records in Kafka's order (GO-9)."""
     group_id, members = group.group_id, list(group.members)
     return [
         *(_entry(ConsumerGroupCurrentMemberAssignmentKey(group_id, member), _CURRENT, None) for member in members),

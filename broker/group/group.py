@@ -231,9 +231,10 @@ class Group:
         self.owing_sync.pop(member_id, None)
 
     def rename(self, member: Member, new_id: str) -> None:
-        """Give a new member id to a static member whose process was restarted. The member keeps its position among the members."""
+        """Give a new member id to a static member whose process was restarted. The member becomes the last of the members, as in Kafka."""
         old_id = member.member_id
-        self.members = {new_id if key == old_id else key: value for key, value in self.members.items()}
+        del self.members[old_id]
+        self.members[new_id] = member
         self.owing_sync = {new_id if key == old_id else key: None for key in self.owing_sync}
         member.member_id, member.hash_bits = new_id, java_hash_bits(new_id)
         self.table = None

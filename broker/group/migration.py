@@ -98,7 +98,7 @@ def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
 
 
 def entries_of(group: ConsumerGroup) -> list[Entry]:
-    """Return the records of a group that was converted from the classic to the new protocol (KIP-848), in the order in which Kafka writes them."""
+    """Return the records of a group that was converted from the classic to the new protocol (KIP-848), with their types in Kafka's order."""
     members = group.members.values()
     return [
         *(stored_as.member_entry(group.group_id, member) for member in members),
