@@ -245,9 +245,11 @@ class ClusterPersistence:
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
         """Return the log of a partition's leader; if there is no leader, the log of another replica; None if no broker has a replica.
 
-        Of the other replicas, those in sync are preferred, then the eligible leader replicas.
+        Of the other replicas, those in sync are preferred, then the eligible leader replicas. Among these, the last leader comes first: it may have
+        records that the others do not have.
         """
-        for broker_id in (state.leader, *state.isr, *state.eligible, *state.replicas):
+        eligible = sorted(state.eligible, key=lambda broker_id: broker_id not in state.last_known)
+        for broker_id in (state.leader, *state.isr, *eligible, *state.replicas):
             node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
             partition = None if node is None else node.replicas.find(topic.name, state.index)
             if partition is not None:

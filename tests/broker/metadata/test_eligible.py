@@ -11,7 +11,8 @@ from kafkaproto.broker.config.dynamic import ALL_BROKERS, BrokerResource, Change
 from kafkaproto.broker.metadata.image import NO_LEADER, PartitionState
 from kafkaproto.broker.requests.features import finalize
 from kafkaproto.broker.testing.memory import VirtualCluster
-from tests.support.broker.processes import Processes
+from tests.support.broker.processes import Processes, values, write
+from tests.support.scene import hold
 
 pytestmark = pytest.mark.rule("AD-7")
 Roles = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -144,3 +145,22 @@ def test_cluster_restart_with_an_empty_isr_elects_an_eligible_leader_replica(tmp
     stop(processes.cluster, 0, 1, 2)
     assert roles(processes.cluster) == (NO_LEADER, (), (1, 2), (2,))
     assert state(processes.crash_and_restart()).leader == 1
+
+
+def test_records_that_only_the_last_leader_had_survive_a_restart_without_a_leader(tmp_path: Path) -> None:
+    """Both replicas are eligible when the process ends, and the one with the lower id leads afterwards."""
+    processes = Processes(tmp_path, brokers=2, release_name="4.2")
+    cluster = processes.cluster
+    controller = cluster.state.controller
+    controller.put_topic(controller.plan_topic("t", assignment={0: (1, 0)}, configs={"min.insync.replicas": "2"}))
+    cluster.run()
+    write(cluster, "t", b"a", acks=-1)
+    hold(cluster, 0)
+    write(cluster, "t", b"b", acks=1)
+    for broker_id in (0, 1):
+        cluster.state.stop_broker(broker_id)
+    assert roles(cluster) == (NO_LEADER, (), (0, 1), (1,))
+    processes.end()
+    after = processes.restart()
+    assert roles(after)[0] == 0
+    assert values(after, "t") == [(0, b"a"), (1, b"b")]
