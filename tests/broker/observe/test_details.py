@@ -189,7 +189,7 @@ def test_each_throttle_and_each_event_in_the_journal_is_formatted_as_a_single_li
     assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
 
 
-def test_journal_shows_the_text_no_response_for_each_partition_of_an_acks_0_produce(
+def test_each_partition_of_an_acks_0_produce_is_listed_as_unanswered_in_the_journal(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     client.send(produce("orders", 0, 1, acks=0), 9)
