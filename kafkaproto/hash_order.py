@@ -29,7 +29,10 @@ Item = TypeVar("Item")
 _topic_hash_bits = lru_cache(1024)(java_hash_bits)
 """The function `java_hash_bits` with a cache, because a commit of many partitions hashes the same topic names again and again."""
 _long_text_hash_bits = lru_cache(4)(java_hash_bits)
-"""The same for texts that are too long to be names of topics. The hash of 32,767 characters takes milliseconds, and a request may need it often."""
+"""The function `java_hash_bits` with a small cache, for texts that are too long to be names of topics.
+
+The hash of 32,767 characters takes milliseconds, and one request may need it thousands of times.
+"""
 
 
 def partition_hash_bits(partition: tuple[str, int]) -> int:
