@@ -415,12 +415,16 @@ class ReplicaLog:
 
     def is_on_older_segment(self, fetch_offset: int, bound_offset: int) -> bool:
         """Return whether a read from `fetch_offset` stops before `bound_offset`, because a later segment has the rest of the batches (F-29)."""
+        one_read_bytes = self.one_read_bytes(fetch_offset, bound_offset)
+        return 0 < one_read_bytes < self.runs.bytes_between(fetch_offset, min(bound_offset, self.log_end_offset))
+
+    def one_read_bytes(self, fetch_offset: int, bound_offset: int) -> int:
+        """Return how many bytes a read from `fetch_offset` up to `bound_offset`, exclusive, can return: those of one segment. 0 if there are none."""
         bound_offset = min(bound_offset, self.log_end_offset)
         if not self.log_start_offset <= fetch_offset < min(bound_offset, self.runs.end_offset):
-            return False
+            return 0
         place = self.runs.locate(fetch_offset)
-        one_read_bytes = self.runs.readable_end(place, bound_offset) - place.position
-        return one_read_bytes < self.runs.bytes_between(fetch_offset, bound_offset)
+        return self.runs.readable_end(place, bound_offset) - place.position
 
     def batches(self, from_offset: int) -> Iterator[tuple[int, BatchHeader]]:
         """Yield (byte position in the partition's store, header) of every batch, from the batch that holds `from_offset` to the log's end."""

@@ -1,8 +1,8 @@
 """Fetches a follower's records from one leader's broker, one fetch at a time (`ReplicaFetcherThread`).
 
 There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked: it waits at the leader, in Kafka's
-purgatory. An append at the leader completes the parked fetch while the append is handled, unless a setting or a test delays the follower. The next
-fetch acknowledges the records.
+purgatory. An append at the leader completes the parked fetch while the append is handled, unless a setting or a test delays the follower. With
+replica.fetch.min.bytes above 1, the leader waits for that many bytes, but at most replica.fetch.wait.max.ms. The next fetch acknowledges the records.
 
 While nothing is appended, Kafka's follower sends an empty fetch every replica.fetch.wait.max.ms. This fetcher sends no empty fetches, so it
 needs no timer. Before the leader uses the time at which the follower was last caught up, `note_idle_fetches` reports the empty fetches that Kafka's
@@ -17,7 +17,12 @@ fetch after replica.fetch.backoff.ms (R-7). This module does not depend on wire 
 from __future__ import annotations
 
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota, response_bytes
-from kafkaproto.broker.replication.followed_partition import FetcherOverrides, FetcherSettings, FollowedPartition
+from kafkaproto.broker.replication.followed_partition import (
+    FetcherOverrides,
+    FetcherSettings,
+    FollowedPartition,
+    has_min_bytes,
+)
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.timers import Timer, Timers
@@ -46,6 +51,7 @@ class ReplicaFetcher:
         self._follower_quota = follower_quota
         self._overrides = overrides
         self._settings = settings
+        self._at_once = settings.min_bytes <= 1  # whether any new record completes a parked fetch
         self._actions = actions
         self._timers = timers
         self._followed: dict[tuple[str, int], FollowedPartition] = {}
@@ -104,17 +110,11 @@ class ReplicaFetcher:
         """Stop fetching batches that begin at or above offset `at`, until `release` is called. None stops at the follower's log end offset."""
         followed = self._followed[(topic, index)]
         self.note_idle_fetches(now_ms)
-        self._overrides_of(topic, index).hold_at = followed.follower.log.log_end_offset if at is None else at
+        followed.own_overrides(self._overrides).hold_at = followed.follower.log.log_end_offset if at is None else at
 
     def slow(self, topic: str, index: int, delay_ms: int) -> None:
         """Delay each fetch of the partition by `delay_ms` until `release` is called."""
-        self._overrides_of(topic, index).delay_ms = delay_ms
-
-    def _overrides_of(self, topic: str, index: int) -> FetcherOverrides:
-        followed = self._followed[(topic, index)]
-        if followed.overrides is None:
-            followed.overrides = self._overrides[(topic, index)] = FetcherOverrides()
-        return followed.overrides
+        self._followed[(topic, index)].own_overrides(self._overrides).delay_ms = delay_ms
 
     def release(self, topic: str, index: int) -> None:
         """Remove a test's stop offset (hold) and delay for a partition, and fetch it at once. Does nothing if the partition is not followed."""
@@ -122,8 +122,7 @@ class ReplicaFetcher:
         if followed is None:
             return
         followed.overrides = None
-        followed.due = True
-        followed.ready_ms = 0
+        followed.due, followed.ready_ms = True, 0
         self._soon()
 
     def cut_link(self, cut: bool, now_ms: int) -> None:
@@ -132,8 +131,7 @@ class ReplicaFetcher:
             self.note_idle_fetches(now_ms)
         self.cut = cut
         for followed in self._followed.values():
-            followed.due = True
-            followed.requested = False
+            followed.due, followed.requested = True, False
         self._soon()
 
     # ---- when to fetch -------------------------------------------------------------------------------------------------------
@@ -141,7 +139,7 @@ class ReplicaFetcher:
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """Schedule the leader's response to this follower's waiting fetch, because the leader's replica `partition` changed.
 
-        A. If the replica has new records, the leader responds at once. With `semantics=kip` (as the KIPs say), also for a new high watermark (D5).
+        A. If it has replica.fetch.min.bytes of new records (R-9), the leader responds at once; with `semantics=kip` also to a new high watermark.
         B. If only the replica's high watermark or log start is new, the leader responds when the wait of the fetch times out (N-10).
         C. If the leader's replication quota is exceeded, the leader also responds when the wait of the fetch times out (R-6).
         D. If fetches leave the partition out because of the follower's quota, nothing happens (R-7).
@@ -153,9 +151,10 @@ class ReplicaFetcher:
         if followed.left_out:
             return  # the next fetch decides whether to include it
         is_stale, is_throttled = followed.is_stale(), followed.is_throttled(self._leader_quota, now_ms)
-        if (followed.has_more() and not is_throttled) or (is_stale and self._settings.strict_kip):
+        has_records = followed.has_more() and not is_throttled
+        if (has_records and (self._at_once or self._has_min_bytes(now_ms))) or (is_stale and self._settings.strict_kip):
             self._fetch_next(followed, now_ms, self._settings.delay_ms)
-        elif is_throttled or is_stale or followed.starts_later():
+        elif has_records or is_throttled or is_stale or followed.starts_later():
             followed.due = True
             self._wait_until(self._end_of_wait_ms(now_ms))
 
@@ -169,6 +168,9 @@ class ReplicaFetcher:
             self.note_idle_fetches(now_ms)
             followed.due = True
             self._wait_until(self._end_of_wait_ms(now_ms))
+
+    def _has_min_bytes(self, now_ms: int) -> bool:
+        return has_min_bytes(self._followed.values(), self._settings, self._leader_quota, now_ms)
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
         """Return the time in ms when the parked fetch times out. If no fetch is parked, return when a fetch that is sent now would time out."""
@@ -240,10 +242,10 @@ class ReplicaFetcher:
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
         """Receive the leader's response, and return its partitions for the next fetch, except those that a test has stopped or a quota leaves out."""
-        remaining = self._settings.response_max_bytes
-        has_batches = False
+        remaining, has_batches = self._settings.response_max_bytes, False
         received_partitions: list[FollowedPartition] = []
         sizes: list[tuple[str, int]] = []
+        has_enough = self._at_once or self._has_min_bytes(now_ms)
         counts = self._leader_quota.active
         responded = self._wait_ends_ms is not None and now_ms >= self._wait_ends_ms
         for followed in [p for p in self._followed.values() if p.due and p.ready_ms <= now_ms and not p.left_out]:
@@ -253,7 +255,7 @@ class ReplicaFetcher:
             received_partitions.append(followed)
             # R-4: decided before anything of this response is counted, so that a whole response may go over the limit
             is_throttled = followed.is_throttled(self._leader_quota, now_ms)
-            if is_throttled and not followed.requested:
+            if not followed.requested and (is_throttled or not has_enough):
                 continue  # its first fetch is parked
             reported_before = followed.reported
             size_bytes = followed.receive(remaining, not has_batches, is_throttled)
@@ -302,9 +304,12 @@ class ReplicaFetcher:
         followed.requested = True
         followed.acknowledge(now_ms)
         is_throttled = followed.is_throttled(self._leader_quota, now_ms)
-        if (followed.has_more() and not is_throttled) or (self._settings.strict_kip and followed.is_stale()):
+        has_records = followed.has_more() and not is_throttled
+        if (has_records and (self._at_once or self._has_min_bytes(now_ms))) or (
+            self._settings.strict_kip and followed.is_stale()
+        ):
             self._fetch_next(followed, now_ms, 0)
-        elif is_throttled or followed.reported is None or followed.is_stale() or followed.starts_later():
+        elif has_records or is_throttled or followed.reported is None or followed.is_stale() or followed.starts_later():
             # The fetch just sent is parked; Kafka's leader sends what is new with its next response.
             self._wait_until(now_ms + self._settings.wait_max_ms)
             followed.due = True

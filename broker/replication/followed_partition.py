@@ -5,6 +5,7 @@ This module does not depend on timers, other partitions of the fetcher, wire mes
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
@@ -22,6 +23,7 @@ class FetcherSettings:
 
     partition_max_bytes: int
     response_max_bytes: int
+    min_bytes: int
     wait_max_ms: int
     backoff_ms: int
     delay_ms: int
@@ -83,6 +85,12 @@ class FollowedPartition:
         """Return (topic, index) of the partition."""
         return self.leader.topic, self.leader.index
 
+    def own_overrides(self, overrides: dict[tuple[str, int], FetcherOverrides]) -> FetcherOverrides:
+        """Return what a test has set for the partition, to be changed. overrides: that of all partitions, to which it is added if it is new."""
+        if self.overrides is None:
+            self.overrides = overrides[self.name] = FetcherOverrides()
+        return self.overrides
+
     @property
     def hold_at(self) -> int | None:
         """Return the offset at which a test has stopped the follower's fetches, None if it has not."""
@@ -106,6 +114,16 @@ class FollowedPartition:
         bound = end if self.hold_at is None else min(end, self.hold_at)
         # The runs end before the log where compaction left a gap at the end and a new leader wrote nothing yet.
         return self.follower.log.log_end_offset < min(bound, self.leader.log.runs.end_offset)
+
+    def available_bytes(self) -> int | None:
+        """Return how many bytes the leader counts for this partition towards replica.fetch.min.bytes; None if it does not wait for more (F-29, F-30).
+
+        It does not wait if a later segment has further records, because a fetch returns records of only one segment.
+        """
+        log, offset = self.leader.log, self.follower.log.log_end_offset
+        if offset < log.log_start_offset or log.is_on_older_segment(offset, log.log_end_offset):
+            return None
+        return min(log.bytes_between(offset, log.log_end_offset), self._settings.partition_max_bytes)
 
     @property
     def missing(self) -> int:
@@ -174,6 +192,9 @@ class FollowedPartition:
             # DeleteRecords cut into the leader's first batch, and all records of this replica lie below: it cannot continue in the
             # middle of a batch (`Partition.appendRecordsToFollowerOrFutureReplica`, which does so only for a log that is empty).
             follower.log.restart_at(leader.log.log_start_offset)
+        if self._settings.min_bytes > 1:
+            # The wait for replica.fetch.min.bytes of the records in the next segment is a new one.
+            limit = min(limit, leader.log.one_read_bytes(follower.log.log_end_offset, leader.log.log_end_offset))
         size_bytes = 0
         if not throttled:
             size_bytes = follower.log.replicate_from(
@@ -211,3 +232,26 @@ class FollowedPartition:
         follower_state = self.leader.followers.get(self.follower.broker_id)
         if follower_state is not None and not self.is_held and not self.due and not self.left_out:
             follower_state.repeated(at_ms)
+
+
+def has_min_bytes(
+    followed_partitions: Iterable[FollowedPartition],
+    settings: FetcherSettings,
+    leader_quota: ReplicationQuota,
+    now_ms: int,
+) -> bool:
+    """Return whether the leader has replica.fetch.min.bytes for a fetch, over all its partitions without the throttled ones (R-6, R-9).
+
+    As in Kafka, the leader waits for at most as many bytes as its response may contain (F-5).
+    """
+    needed_bytes = min(settings.min_bytes, settings.response_max_bytes)
+    if needed_bytes <= 1:
+        return True
+    for followed in followed_partitions:
+        if followed.left_out or followed.is_held or followed.is_throttled(leader_quota, now_ms):
+            continue
+        available_bytes = followed.available_bytes()
+        if available_bytes is None or available_bytes >= needed_bytes:
+            return True
+        needed_bytes -= available_bytes
+    return False

@@ -126,6 +126,7 @@ class Following:
         return FetcherSettings(
             config["replica.fetch.max.bytes"],
             config["replica.fetch.response.max.bytes"],
+            config["replica.fetch.min.bytes"],
             config["replica.fetch.wait.max.ms"],
             config["replica.fetch.backoff.ms"],
             config["kafkaproto.replica.delay.ms"],
