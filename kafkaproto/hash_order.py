@@ -22,7 +22,7 @@ ALL_BITS = (1 << HASH_BITS) - 1
 SMALL_MAP = 4
 """An immutable `Map` of Scala with at most this many entries iterates in insertion order; a larger `Map` is a hash table."""
 LONGEST_CACHED = 249
-"""The length of the longest name of a topic. Of longer texts few are cached, so that clients cannot fill the memory with them."""
+"""The maximum length of a topic name. Only a few longer texts are cached, so that clients cannot fill the memory with them."""
 Item = TypeVar("Item")
 
 
