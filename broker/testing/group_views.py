@@ -11,17 +11,21 @@ from kafkaproto.broker.group.assignment import Assignment
 from kafkaproto.broker.group.causes import CLASSIC, CONSUMER
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState, Member
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.broker.group.results import UNKNOWN_GROUP
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from kafkaproto.broker.testing.arguments import check_text, unknown
+from kafkaproto.broker.testing.leaders import missing_coordinator
 from kafkaproto.broker.testing.records import leader_of
 from kafkaproto.broker.testing.tracebacks import is_hidden
 from kafkaproto.data import consumer_protocol_assignment
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 
 if TYPE_CHECKING:
     from kafkaproto.broker.group.coordinator import GroupCoordinator
     from kafkaproto.broker.group.migration import AnyGroup
+    from kafkaproto.broker.runtime.ownership import Ownership
 
 __tracebackhide__ = is_hidden
 
@@ -87,7 +91,7 @@ class GroupSeen(NamedTuple):
     committed: Mapping[PartitionKey, int] = {}
     """The committed offset of each (topic, partition)."""
     lag: Mapping[PartitionKey, int] = {}
-    """The lag of each (topic, partition) behind the high watermark, in offsets. Partitions that have no leader are left out."""
+    """The lag of each (topic, partition) behind the high watermark, in offsets. Partitions without a leader and negative offsets are left out."""
 
 
 def group_ids(cluster: Cluster) -> list[str]:
@@ -98,14 +102,64 @@ def group_ids(cluster: Cluster) -> list[str]:
     return [group.group_id for node in cluster.nodes if node.has_groups for group in node.groups.groups]
 
 
+def check_coordinator(cluster: Cluster, group_id: str) -> None:
+    """Check that a running broker coordinates a group and has loaded it, so that a group that is not found does not exist.
+
+    Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) while a broker is loading the group, and COORDINATOR_NOT_AVAILABLE (15) if no running broker
+    coordinates it.
+    """
+    broker_id = _loading_broker(cluster, group_id)
+    if broker_id is not None:
+        raise KafkaError(
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            f"broker {broker_id} is still loading the group {group_id!r} from {OFFSETS_TOPIC}, if it exists; "
+            f"call wait_for_group({group_id!r}) first",
+        )
+    if (reason := _missing_coordinator(cluster, group_id)) is not None:
+        raise KafkaError(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            f"the group {group_id!r}, if it exists, has no coordinator, because {reason}; start a broker that has this partition",
+        )
+
+
+def missing_group(cluster: Cluster, group_id: str) -> str | None:
+    """Return why the state of a group is unknown, as the end of a sentence about the group; None if it is known."""
+    if _find(cluster, group_id) is not None:
+        return None
+    broker_id, reason = _loading_broker(cluster, group_id), _missing_coordinator(cluster, group_id)
+    if broker_id is not None:
+        return f"is still being loaded by broker {broker_id}"
+    return None if reason is None else f"has no coordinator, because {reason}"
+
+
+def _ownerships(cluster: Cluster) -> dict[int, Ownership]:
+    return {node.broker_id: node.groups.ownership for node in cluster.nodes if node.running and node.has_groups}
+
+
+def _loading_broker(cluster: Cluster, group_id: str) -> int | None:
+    """Return the broker that is loading the partition of `__consumer_offsets` to which a group belongs; None if no broker does."""
+    for broker_id, ownership in _ownerships(cluster).items():
+        if ownership.refusal(group_id) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return broker_id
+    return None
+
+
+def _missing_coordinator(cluster: Cluster, group_id: str) -> str | None:
+    """Return why no running broker coordinates a group; None if one does, or if `__consumer_offsets` does not exist."""
+    counts = {ownership.partition_count for ownership in _ownerships(cluster).values()}
+    return missing_coordinator(cluster, OFFSETS_TOPIC, group_id, counts)
+
+
 def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
     """Return the group coordinator that has the group.
 
-    Raises TypeError unless `group_id` is a str, and ValueError, which names the existing groups, if there is no such group.
+    Raises TypeError unless `group_id` is a str, ValueError, which names the existing groups, if there is no such group, and KafkaError as
+    `check_coordinator` does.
     """
     check_text("group_id", group_id, "readers")
     location = _find(cluster, group_id)
     if location is None:
+        check_coordinator(cluster, group_id)
         raise unknown("group_id", group_id, "the id of an existing group", group_ids(cluster))
     return location[1]
 
@@ -113,7 +167,8 @@ def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
 def check_member(cluster: Cluster, group_id: str, member_id: str) -> GroupCoordinator:
     """Check that a group exists and has a member, and return the group's coordinator.
 
-    Raises TypeError unless both ids are str. Raises ValueError, which names the existing groups or members, if there is no such group or member.
+    Raises TypeError unless both ids are str, ValueError, which names the existing groups or members, if there is no such group or member, and
+    KafkaError as `check_coordinator` does.
     """
     coordinator = check_group(cluster, group_id)
     check_text("member_id", member_id, "consumer-1-a0b1c2")
@@ -233,8 +288,21 @@ def committed(cluster: Cluster, group_id: str) -> dict[PartitionKey, int]:
     return {}
 
 
+def known_committed(cluster: Cluster, group_id: str) -> dict[PartitionKey, int]:
+    """Return `committed`. Raises KafkaError as `check_coordinator` does if no broker has the group."""
+    offsets = committed(cluster, group_id)
+    if not offsets and _find(cluster, group_id) is None:
+        check_coordinator(cluster, group_id)
+    return offsets
+
+
 def lag_of(cluster: Cluster, key: PartitionKey, offset: int) -> int | None:
-    """Return how far an offset is behind the high watermark of a partition, in offsets; None if the partition has no leader."""
+    """Return how far a committed offset is behind the high watermark of a partition, in offsets; None if the partition has no leader.
+
+    The result is also None for a negative offset, which clients treat as no committed offset.
+    """
+    if offset < 0:
+        return None
     try:
         return max(0, leader_of(cluster, *key).log.high_watermark - offset)
     except KafkaError:

@@ -20,9 +20,10 @@ from kafkaproto.broker.testing.group_views import (
     PartitionKey,
     check_group,
     check_member,
-    committed,
     group_ids,
     group_seen,
+    known_committed,
+    missing_group,
 )
 from kafkaproto.broker.testing.records import StoredRecord, leader_of
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
@@ -44,13 +45,14 @@ class GroupMethods(Base):
     """A base class of test clusters, with the methods that read and change consumer groups of both protocols."""
 
     def groups(self) -> dict[str, GroupSeen]:
-        """Return all groups by id, including groups that have only committed offsets."""
+        """Return groups by id, including groups that have only committed offsets, without groups whose coordinator is stopped or still loads them."""
         return self._run(lambda: {group_id: group_seen(self.state, group_id) for group_id in group_ids(self.state)})
 
     def group(self, group_id: str) -> GroupSeen:
         """Return a group: state, coordinator, epochs, members with their partitions, committed offsets and lag.
 
-        Raises ValueError, which names the existing groups, if there is no such group.
+        Raises ValueError, which names the existing groups, if there is no such group, and KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) while its
+        coordinator is loading it, or COORDINATOR_NOT_AVAILABLE (15) if no running broker coordinates it.
         """
 
         def find() -> GroupSeen:
@@ -63,7 +65,8 @@ class GroupMethods(Base):
     def rebalances(self, group_id: str) -> list[RebalanceSeen]:
         """Return the last 100 rebalances of a group, oldest first, each with its causes. A deleted group keeps its rebalances.
 
-        Raises ValueError, which names the existing groups, for a group that has never existed.
+        Raises ValueError, which names the existing groups, for a group that has never existed, and KafkaError as `group` does for a group without
+        rebalances.
         """
 
         check_text("group_id", group_id, "readers")
@@ -79,7 +82,7 @@ class GroupMethods(Base):
     def expire_member(self, group_id: str, member_id: str) -> None:
         """Remove a member from a group, as though its session timed out. A client that still runs joins again.
 
-        Raises ValueError, which names the existing groups or members, if there is no such group or member.
+        Raises ValueError, which names the existing groups or members, if there is no such group or member, and KafkaError as `group` does.
         """
 
         def act() -> None:
@@ -98,7 +101,7 @@ class GroupMethods(Base):
         In a classic group, the coordinator acts as though a second process had joined with the member's `group.instance.id`. There is no such
         process, so no request of the new member follows. The next request of the fenced member gets FENCED_INSTANCE_ID (82).
 
-        Raises ValueError if there is no such group or member, and for a dynamic member of a classic group.
+        Raises ValueError if there is no such group or member, and for a dynamic member of a classic group, and KafkaError as `group` does.
         """
 
         def act() -> None:
@@ -118,7 +121,7 @@ class GroupMethods(Base):
     def _lead_group(self, group_id: str, broker_id: int) -> None:
         """Make a broker the coordinator of a group: the leader of the group's partition of `__consumer_offsets`.
 
-        Raises ValueError if there is no such group, or if the broker cannot become the leader.
+        Raises ValueError if there is no such group, or if the broker cannot become the leader, and KafkaError as `group` does.
         """
 
         def act() -> None:
@@ -129,25 +132,29 @@ class GroupMethods(Base):
             self._run(act)
 
     def committed(self, group_id: str) -> dict[PartitionKey, int]:
-        """Return the committed offsets of a group by (topic, partition), empty for an unknown group."""
+        """Return the committed offsets of a group by (topic, partition), empty for an unknown group. Raises KafkaError as `group` does."""
         check_text("group_id", group_id, "readers")
-        return self._run(lambda: committed(self.state, group_id))
+        return self._run(lambda: known_committed(self.state, group_id))
 
     def lag(self, group_id: str) -> dict[PartitionKey, int]:
         """Return how far the committed offset of each (topic, partition) is behind the high watermark, in offsets.
 
-        Partitions without a committed offset are left out. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the group has no committed offsets, and
-        another KafkaError if a partition has been deleted or has no leader.
+        Partitions without a committed offset, or with a negative one, are left out. Raises KafkaError GROUP_ID_NOT_FOUND (69) if the group has no
+        committed offsets, another KafkaError if a partition has been deleted or has no leader, and KafkaError as `group` does.
         """
         check_text("group_id", group_id, "readers")
 
         def find() -> dict[PartitionKey, int]:
-            offsets = committed(self.state, group_id)
+            offsets = known_committed(self.state, group_id)
             if not offsets:
                 existing_groups = ", ".join(sorted(group_ids(self.state))) or "none"
                 text = f"Group {group_id} has no committed offsets. Existing groups: {existing_groups}."
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, text)
-            return {key: max(0, leader_of(self.state, *key).log.high_watermark - at) for key, at in offsets.items()}
+            return {
+                key: max(0, leader_of(self.state, *key).log.high_watermark - offset)
+                for key, offset in offsets.items()
+                if offset >= 0
+            }
 
         return self._run(find)
 
@@ -181,7 +188,7 @@ def for_group(group_id: str, members: int | None, state: str | None) -> Wait:
     def reached(cluster: Cluster) -> GroupSeen | None:
         view = group_seen(cluster, group_id)
         fits = members in (None, len(view.members)) and state in (None, view.state)
-        exists = view.state != "Dead" or state == "Dead"
+        exists = view.state != "Dead" or (state == "Dead" and missing_group(cluster, group_id) is None)
         return view if fits and exists else None
 
     def describe(cluster: Cluster) -> str:
@@ -194,7 +201,8 @@ def for_group(group_id: str, members: int | None, state: str | None) -> Wait:
             )
             if text
         )
-        return f"group {group_id} is {view.state} with {counted(len(view.members), 'member')}, and did not reach {goal or 'any state'}"
+        now = missing_group(cluster, group_id) or f"is {view.state} with {counted(len(view.members), 'member')}"
+        return f"group {group_id} {now}, and did not reach {goal or 'any state'}"
 
     return Wait(reached, describe)
 

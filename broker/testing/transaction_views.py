@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.metadata.image import NO_LEADER, TRANSACTION_TOPIC
+from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
 from kafkaproto.broker.testing.arguments import check_text, unknown
 from kafkaproto.broker.testing.group_views import PartitionKey
+from kafkaproto.broker.testing.leaders import missing_coordinator
 from kafkaproto.broker.testing.tracebacks import is_hidden
 from kafkaproto.broker.transaction.transaction import Transaction, TransactionState
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.partitioner import java_hash
 
 if TYPE_CHECKING:
     from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
@@ -79,23 +79,10 @@ def loading_broker(cluster: Cluster, transactional_id: str) -> int | None:
     return None
 
 
-def missing_coordinator(cluster: Cluster, transactional_id: str) -> str | None:
-    """Return why no running broker leads the partition of the transaction topic to which a transactional id belongs; None if one does.
-
-    If partitions were added to the topic, brokers may compute different partitions for the id (M-8). The result is then about the first of these
-    partitions that has no running leader.
-    """
-    topic = cluster.controller.image.topics.get(TRANSACTION_TOPIC)
-    if topic is None:
-        return None
-    counts = {coordinator.store.partition_count for _, coordinator in coordinators(cluster)} | {len(topic.partitions)}
-    for index in sorted({java_hash(transactional_id) % count for count in counts if count}):
-        leader = topic.partitions[index].leader
-        if leader == NO_LEADER:
-            return f"{TRANSACTION_TOPIC}-{index} has no leader"
-        if not cluster.nodes[leader].running:
-            return f"broker {leader}, which leads {TRANSACTION_TOPIC}-{index}, is stopped"
-    return None
+def missing_transaction_coordinator(cluster: Cluster, transactional_id: str) -> str | None:
+    """Return why no running broker coordinates a transactional id; None if one does, or if the transaction topic does not exist."""
+    counts = {coordinator.store.partition_count for _, coordinator in coordinators(cluster)}
+    return missing_coordinator(cluster, TRANSACTION_TOPIC, transactional_id, counts)
 
 
 def find_transaction(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
@@ -116,7 +103,7 @@ def find_transaction(cluster: Cluster, transactional_id: str) -> tuple[Transacti
             f"broker {loading_broker_id} is still loading the transactional id {transactional_id!r} from {TRANSACTION_TOPIC}, if it exists; call "
             f"wait_for_transaction({transactional_id!r}, ...) first",
         )
-    if (reason := missing_coordinator(cluster, transactional_id)) is not None:
+    if (reason := missing_transaction_coordinator(cluster, transactional_id)) is not None:
         raise KafkaError(
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
             f"the transactional id {transactional_id!r}, if it exists, has no coordinator, because {reason}; start a broker that has this partition",

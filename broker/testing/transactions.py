@@ -11,7 +11,7 @@ from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
 from kafkaproto.broker.observe.past_transaction import PastTransaction
 from kafkaproto.broker.testing.arguments import check_choice, check_int, check_text
 from kafkaproto.broker.testing.base import Base
-from kafkaproto.broker.testing.group_views import PartitionKey
+from kafkaproto.broker.testing.group_views import PartitionKey, check_coordinator
 from kafkaproto.broker.testing.groups import Wait
 from kafkaproto.broker.testing.producing import Value, as_bytes
 from kafkaproto.broker.testing.records import leader_of
@@ -23,7 +23,7 @@ from kafkaproto.broker.testing.transaction_views import (
     find_open_transaction,
     find_transaction,
     loading_broker,
-    missing_coordinator,
+    missing_transaction_coordinator,
     transaction_seen,
 )
 from kafkaproto.broker.transaction.changes import Cause
@@ -44,7 +44,10 @@ class TransactionMethods(Base):
     """A base class of test clusters, with the methods that read and change transactions."""
 
     def transactions(self, state: str | None = None) -> dict[str, TransactionSeen]:
-        """Return the transactions by transactional id. state: return only transactions in this state, such as "Ongoing"; None for all."""
+        """Return the transactions by transactional id, without ids whose coordinator is stopped or still loads them.
+
+        state: return only transactions in this state, such as "Ongoing"; None for all.
+        """
         if state is not None:
             check_choice("state", state, _STATES, "Ongoing")
         transactions = self._run(lambda: all_transactions(self.state))
@@ -62,7 +65,8 @@ class TransactionMethods(Base):
     def past_transactions(self, transactional_id: str) -> list[PastTransaction]:
         """Return the last 100 transactions of a transactional id, oldest first, each with its partitions, how it ended, and why.
 
-        The transactions of an expired id are still returned. Raises ValueError, which names the existing ids, for an id that never existed, and
+        The transactions of an expired id are still returned. They are kept for the 1,000 ids that were the last to begin a transaction; for any other
+        existing id the list is empty. Raises ValueError, which names the existing ids, for an id that never existed, and
         KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) for an id without transactions while its coordinator is loading.
         """
         check_text("transactional_id", transactional_id, "orders-tx")
@@ -93,6 +97,9 @@ class TransactionMethods(Base):
 
         Several producers may have committed an offset of the same partition. The result then contains the offset of one of them: the producer whose
         first commit for the group in its open transaction came last. The dict is empty for an unknown group.
+
+        Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) while the coordinator of the group is loading it, and COORDINATOR_NOT_AVAILABLE (15) if no
+        running broker coordinates it.
         """
         check_text("group_id", group_id, "readers")
 
@@ -102,6 +109,7 @@ class TransactionMethods(Base):
                 if group is not None:
                     pending = group.pending_offsets.items()
                     return {key: committed.offset for _, offsets in pending for key, committed in offsets.items()}
+            check_coordinator(self.state, group_id)
             return {}
 
         return self._run(find)
@@ -192,7 +200,7 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
     def describe(cluster: Cluster) -> str:
         if loading_broker(cluster, transactional_id) is not None:
             return f"the coordinator of the transactional id {transactional_id} is still loading it, and it did not become {state}"
-        if (reason := missing_coordinator(cluster, transactional_id)) is not None:
+        if (reason := missing_transaction_coordinator(cluster, transactional_id)) is not None:
             return f"the transactional id {transactional_id} has no coordinator, because {reason}, and it did not become {state}"
         view = all_transactions(cluster).get(transactional_id)
         now = "does not exist" if view is None else f"is {view.state}"

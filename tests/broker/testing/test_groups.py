@@ -57,6 +57,14 @@ def test_method_group_returns_committed_offsets_and_lag_of_each_partition() -> N
         assert c.group("readers") == expected
 
 
+def test_lag_of_a_group_leaves_out_negative_committed_offsets() -> None:
+    with cluster(topics={"orders": 1, "other": 1}) as c:
+        c.produce("orders", ["a", "b", "c"])
+        commit(c, "readers", orders=-1, other=0)
+        assert c.lag("readers") == c.group("readers").lag == {("other", 0): 0}
+        assert c.committed("readers") == {("orders", 0): -1, ("other", 0): 0}
+
+
 def test_members_of_a_kafka_connect_group_are_returned_with_an_empty_assignment() -> None:
     with cluster() as c:
         ask(c.bootstrap, FindCoordinatorRequest("workers"), 3)

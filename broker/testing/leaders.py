@@ -1,0 +1,28 @@
+"""The search for the broker that coordinates a group or transactional id, for error messages of the test API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.metadata.image import NO_LEADER
+from kafkaproto.partitioner import java_hash
+
+
+def missing_coordinator(cluster: Cluster, internal_topic: str, key: str, counts: Iterable[int]) -> str | None:
+    """Return why no running broker leads the partition of an internal topic that stores a group or transactional id; None if one does.
+
+    key: the group or transactional id. counts: the numbers of partitions from which the running brokers compute the partition of the id. If
+    partitions were added to the topic, brokers may compute different ones (M-8). The result is then about the first of them that has no running
+    leader. It is None if the topic does not exist.
+    """
+    topic = cluster.controller.image.topics.get(internal_topic)
+    if topic is None:
+        return None
+    for index in sorted({java_hash(key) % count for count in {*counts, len(topic.partitions)} if count}):
+        leader = topic.partitions[index].leader
+        if leader == NO_LEADER:
+            return f"{internal_topic}-{index} has no leader"
+        if not cluster.nodes[leader].running:
+            return f"broker {leader}, which leads {internal_topic}-{index}, is stopped"
+    return None
