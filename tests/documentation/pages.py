@@ -267,7 +267,8 @@ def _admin_client() -> Iterator[str]:
     yield "# Kafka's AdminClient"
     yield (
         f"The AdminClient of Kafka {' and '.join(VERSIONS)} calls these methods of this broker and of a real Kafka of the same release\n"
-        "(`tests/tools/test_admin_client.py`). Their results and errors must be equal, field by field, except these fields:\n"
+        "(`tests/tools/test_admin_client.py`). Their results and errors must be equal, field by field.\n"
+        "Only valid values of these fields may differ; missing and invalid values, such as null and -1, must be equal:\n"
     )
     for name, rule in FIELDS.items():
         yield f"- `{name}`: {rule.reason}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from benchmarks.rivals.real_kafka import KafkaCluster
 from kafkaproto.conformance.subject import settings_of
 from kafkaproto.testing import cluster
 from tests.support.admin_client.comparing import (
+    FIELDS,
     NOT_CALLED,
     Result,
     broken_calls,
@@ -51,9 +53,15 @@ def test_each_admin_client_method_returns_equal_results_from_this_broker_and_kaf
     assert not (texts := differences(expected, actual)), "\n\n".join(texts)
 
 
+def node(broker_id: int, **changes: object) -> dict[str, Any]:
+    """Return a broker as the AdminClient describes it, with some fields changed."""
+    name = {"id": broker_id, "idString": str(broker_id), "rack": f"r{broker_id}", "hasRack": True, "isEmpty": False}
+    return {**name, "host": "127.0.0.1", "port": 9092 + broker_id, **changes}
+
+
 GROUP = {
     "describedGroups": {
-        "g": {"state": "STABLE", "coordinator": {"id": 0}, "members": [{"consumerId": "c", "offset": 5}]}
+        "g": {"state": "STABLE", "coordinator": node(0), "members": [{"consumerId": "c", "offset": 5}]}
     },
     "error": "GroupNotEmptyException",
     "message": "The group is not empty.",
@@ -98,9 +106,85 @@ def test_comparison_of_admin_client_results_returns_1_difference_for_1_changed_v
 
 def test_comparison_of_admin_client_results_ignores_the_coordinators_of_groups() -> None:
     other = copy.deepcopy(GROUP)
-    other["describedGroups"]["g"]["coordinator"] = {"id": 2}  # type: ignore[index]
+    other["describedGroups"]["g"]["coordinator"] = node(2)  # type: ignore[index]
     results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]
     assert differences(*results) == []
+
+
+VALID: dict[str, tuple[Any, Any]] = {
+    "topicId": ("CVCQ5zVDSQ6MzDdQCKJ7pw", "VFrkTZKQQ5mW69WOTmU4tg"),
+    "message": ("Local controller 100 only supports versions 1-21", "Local controller 0 only supports versions 1-21"),
+    "port": (1, 65535),
+    "clusterId": ("AAAAAAAAAAAAAAAAAAAAAQ", "zQcs2L5vn2KsTAnCggbn4w"),
+    "controller": (node(0), node(2)),
+    "coordinator": (node(0), node(2)),
+    "coordinatorId": (0, 2),
+    "allByBrokerId": ({"0": [], "1": ["t"], "2": []}, {"0": [], "1": [], "2": ["t"]}),
+    "byBrokerId": ({"0": [], "1": ["t"], "2": []}, {"0": [], "1": [], "2": ["t"]}),
+    "producerId": (0, 1000),
+    "consumerId": ("m-63c15fb9-e86d-4b0a-83be-83e6dcde3c12", "m-0466f043-d449-4118-9569-2c9a700bb1d4"),
+    "isr": ([node(0), node(1)], [node(1), node(0)]),
+    "finalizedFeaturesEpoch": (1, 56),
+    "getCurrentReplicaLogDir": ("/tmp/kafka-1q3tbt_n/data-1", "/kafkaproto/broker-1"),
+    "lastTimestamp": (1_796_012_188_338, 1_796_012_203_701),
+    "transactionStartTimeMs": ("OptionalLong[1796012188356]", "OptionalLong[1796012203703]"),
+    "highWatermark": (65, 17),
+    "logEndOffset": (65, 17),
+    "replicaDirectoryId": ("bDgp3cPWRHuV-fZRcl7-vA", "q88ZOmM0TYUogkVN2U_xFA"),
+    "lastFetchTimestamp": ("OptionalLong[1796012182628]", "OptionalLong[1796012199205]"),
+    "lastCaughtUpTimestamp": ("OptionalLong[1796012182628]", "OptionalLong[1796012199205]"),
+}
+"""Maps each field, except `quorumInfo`, to values that a real Kafka and this broker may have at the same time."""
+ZERO_ID = "A" * 22
+INVALID: dict[str, list[Any]] = {
+    "topicId": [ZERO_ID, "admin-a"],
+    "port": [None, -1, 0, 65536, "9092"],
+    "clusterId": [None, "", ZERO_ID, "zQcs2L5vn2KsTAnCggbn4"],
+    "controller": [
+        None,
+        {},
+        {"id": 0},
+        node(3),
+        node(0, idString="1"),
+        node(0, rack=None),
+        node(0, host=""),
+        node(0, port=-1),
+    ],
+    "coordinator": [None, {}, {"id": 0}, node(-1), node(0, idString="1"), node(0, rack="r1"), node(0, isEmpty=True)],
+    "coordinatorId": [None, -1, 3, "0"],
+    "allByBrokerId": [{"0": [], "1": ["t"], "3": []}, {"a": [], "b": ["t"], "c": []}],
+    "byBrokerId": [{"0": [], "1": ["t"], "3": []}, {"a": [], "b": ["t"], "c": []}],
+    "producerId": [None, -1, True, "0"],
+    "finalizedFeaturesEpoch": [None, -1, 0, "OptionalLong[56]"],
+    "getCurrentReplicaLogDir": ["data-1", "/"],
+    "lastTimestamp": [9_000_000_000_000, 2**63 - 1],
+    "transactionStartTimeMs": ["OptionalLong[5]", "OptionalLong[0]", "OptionalLong[9000000000000]"],
+}
+"""Maps a field to values that no broker may return. Two clusters must not differ in them."""
+
+
+@pytest.mark.parametrize("field", [field for field in FIELDS if field != "quorumInfo"])
+def test_comparison_of_admin_client_results_ignores_valid_values_that_must_differ(field: str) -> None:
+    results = [[Result("describe", "all", {field: value})] for value in VALID[field]]
+    assert differences(*results) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        pytest.param(field, value, id=f"{field}-{number}")
+        for field, values in INVALID.items()
+        for number, value in enumerate(values)
+    ],
+)
+def test_comparison_of_admin_client_results_returns_a_difference_for_invalid_values(field: str, value: Any) -> None:
+    results = [[Result("describe", "all", {field: content})] for content in (VALID[field][0], value)]
+    assert len(differences(*results)) == 1
+
+
+def _replica(replica_id: int) -> dict[str, Any]:
+    fields = ("logEndOffset", "replicaDirectoryId", "lastFetchTimestamp", "lastCaughtUpTimestamp")
+    return {"replicaId": replica_id, **{field: VALID[field][0] for field in fields}}
 
 
 QUORUM = {
@@ -109,15 +193,15 @@ QUORUM = {
         "leaderEpoch": 1,
         "leaderId": 100,
         "nodes": {"100": {"nodeId": 100}},
-        "observers": [{"replicaId": 2, "logEndOffset": 296}, {"replicaId": 0, "logEndOffset": 296}],
-        "voters": [{"replicaId": 100, "logEndOffset": 296}],
+        "observers": [_replica(2), _replica(0)],
+        "voters": [_replica(100)],
     }
 }
 
 
 def _of_this_broker(quorum: Any) -> None:
-    replicas = [{"replicaId": 0, "logEndOffset": 31}], [{"replicaId": 2, "logEndOffset": 31}]
-    quorum.update(highWatermark=31, leaderId=0, nodes={}, voters=replicas[0], observers=replicas[1])
+    voter, observer = [{**_replica(broker_id), "logEndOffset": 31} for broker_id in (0, 2)]
+    quorum.update(highWatermark=31, leaderId=0, nodes={"0": {"nodeId": 0}}, voters=[voter], observers=[observer])
 
 
 def _other_epoch(quorum: Any) -> None:
@@ -136,9 +220,41 @@ def _other_field(quorum: Any) -> None:
     quorum["voters"][0]["directory"] = "x"
 
 
+def _other_voter(quorum: Any) -> None:
+    quorum["voters"][0]["replicaId"] = 2
+
+
+def _other_node(quorum: Any) -> None:
+    quorum["nodes"] = {"7": {"nodeId": 7}}
+
+
+NO_VALUES = [
+    *(("highWatermark", value) for value in (None, -1)),
+    *(("logEndOffset", value) for value in (None, -1)),
+    *(("replicaDirectoryId", value) for value in (None, ZERO_ID)),
+    *(("lastFetchTimestamp", value) for value in ("OptionalLong.empty", "OptionalLong[-1]")),
+    *(("lastCaughtUpTimestamp", value) for value in ("OptionalLong.empty", "OptionalLong[-1]")),
+    *(("leaderId", value) for value in (None, -1)),
+    ("nodes", {}),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), NO_VALUES, ids=itertools.count())
+def test_compared_quorum_descriptions_must_have_equal_invalid_values(field: str, value: Any) -> None:
+    other: Any = copy.deepcopy(QUORUM)
+    quorum = other["quorumInfo"]
+    [fields] = [fields for fields in (quorum, quorum["observers"][0]) if field in fields]
+    fields[field] = value
+    results = [[Result("describeMetadataQuorum", "all", content)] for content in (QUORUM, other)]
+    assert len(differences(*results)) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
-    [(_of_this_broker, 0), (_other_epoch, 1), (_other_leader, 1), (_no_observer, 1), (_other_field, 1)],
+    [
+        *((_of_this_broker, 0), (_other_epoch, 1), (_other_leader, 1), (_no_observer, 1), (_other_field, 1)),
+        *((_other_voter, 1), (_other_node, 1)),
+    ],
 )
 def test_compared_quorum_descriptions_may_differ_in_offsets_but_not_in_epochs(
     change: Callable[[Any], None], expected: int

@@ -10,11 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.rivals.real_kafka import CONTROLLER
 from tests.support.clients.building import java
 
 PROGRAM = Path(__file__).with_name("AdminCalls.java")
 LIMIT_SECONDS = 240
-EARLIEST_NOW_MS = 1_500_000_000_000
+EARLIEST_NOW_MS, LATEST_NOW_MS = 1_500_000_000_000, 4_000_000_000_000
+"""The bounds of a plausible time of the test, in ms: July 2017 and October 2096."""
+BROKERS = range(3)
+"""The ids of the brokers in both clusters. Broker i has the rack "ri"."""
+CONTROLLERS = (0, CONTROLLER)
+"""The ids of the controllers: broker 0 of this broker's cluster (AD-25), and a process of its own in the real Kafka."""
 
 NOT_CALLED: Mapping[str, str] = {
     **dict.fromkeys(
@@ -56,10 +62,35 @@ class Result(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A replacement for the value of one field, and why two clusters cannot have the same value."""
+    """A replacement for the valid values of one field, and why two clusters cannot have the same value.
+
+    replace: returns the replacement of a valid value, and any other value unchanged, so that null, -1 and wrong values are compared.
+    """
 
     replace: Callable[[Any], Any]
     reason: str
+
+
+def _mask(text: str, is_valid: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    return lambda value: text if is_valid(value) else value
+
+
+def _number(lowest: int, highest: int = 2**63 - 1) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and lowest <= value <= highest
+
+
+def _text(pattern: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+
+# An id is 128 bits in base64url. The zero id, 22 times "A", means that there is no id.
+_is_uuid = _text(r"(?!A{22})[A-Za-z0-9_-]{22}")
+_is_time = _number(EARLIEST_NOW_MS, LATEST_NOW_MS)
+
+
+def _is_optional_time(value: Any) -> bool:
+    match = re.fullmatch(r"OptionalLong\[(\d+)\]", str(value))
+    return match is not None and _is_time(int(match[1]))
 
 
 def _by_id(nodes: Any) -> Any:
@@ -67,54 +98,80 @@ def _by_id(nodes: Any) -> Any:
 
 
 def _without_random_part(text: Any) -> Any:
-    return re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>", text)
+    return re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>", text) if isinstance(text, str) else text
 
 
 def _without_controller(text: Any) -> Any:
-    return text and re.sub(r"(?<=Local controller )\d+", "<id>", text)
+    return re.sub(r"(?<=Local controller )\d+", "<id>", text) if isinstance(text, str) else text
+
+
+def _any_broker(node: Any) -> Any:
+    """Return a node without the fields that identify the broker. Any other value is returned unchanged."""
+    if not isinstance(node, dict) or node.get("id") not in BROKERS:
+        return node
+    own = {"id": node["id"], "idString": str(node["id"]), "rack": f"r{node['id']}"}
+    return {name: "<broker>" if (name, value) in own.items() else value for name, value in node.items()}
+
+
+def _any_order(by_broker: Any) -> Any:
+    """Return the values of a map from the id of each broker. A map with other keys, such as an error, is returned unchanged."""
+    if not isinstance(by_broker, dict) or set(by_broker) != set(map(str, BROKERS)):
+        return by_broker
+    return sorted(by_broker.values(), key=str)
 
 
 def _quorum(info: Any) -> Any:
-    """Return the part of a quorum's description that can be equal in two clusters. An error is returned unchanged."""
-    if "voters" not in info:
+    """Return a quorum's description without the controller's id and address, and without broker 0 as an observer.
+
+    An error, and a quorum with an unexpected leader, are returned unchanged.
+    """
+    if not isinstance(info, dict) or info.get("leaderId") not in CONTROLLERS:
         return info
-    voters, observers = info["voters"], info["observers"]
+    leader, nodes = info["leaderId"], info["nodes"]
+    observers = [observer for observer in info["observers"] if observer["replicaId"] != 0]
     return {
-        **dict.fromkeys(info, "<value>"),
-        "leaderEpoch": info["leaderEpoch"],
-        "leader is the only voter": [voter["replicaId"] for voter in voters] == [info["leaderId"]],
-        "observers": sorted(observer["replicaId"] for observer in observers if observer["replicaId"] > 0),
-        "fields of a replica": sorted({field for replica in (*voters, *observers) for field in replica}),
+        **info,
+        "leaderId": "<controller>",
+        "nodes": "<controller>" if list(nodes) == [str(leader)] else nodes,
+        "voters": [
+            {**voter, "replicaId": "<controller>"} if voter["replicaId"] == leader else voter
+            for voter in info["voters"]
+        ],
+        "observers": sorted(observers, key=lambda observer: int(observer["replicaId"])),
     }
 
 
 FIELDS: Mapping[str, Rule] = {
-    "topicId": Rule(lambda value: value and "<topic id>", "each topic gets a random id"),
+    "topicId": Rule(_mask("<topic id>", _is_uuid), "each topic gets a random id"),
     "message": Rule(_without_controller, "it may name the controller, which has another id (AD-25)"),
-    "port": Rule(lambda _: "<port>", "each cluster has its own ports"),
-    "clusterId": Rule(lambda _: "<cluster id>", "each cluster has its own id"),
-    "controller": Rule(lambda _: "<broker>", "a broker of a KRaft cluster names any broker"),
-    "coordinator": Rule(lambda _: "<broker>", "each cluster spreads its internal topics differently"),
-    "coordinatorId": Rule(lambda _: "<broker>", "each cluster spreads its internal topics differently"),
-    "allByBrokerId": Rule(lambda value: sorted(value.values(), key=len), "coordinators are on different brokers"),
-    "byBrokerId": Rule(lambda value: sorted(value.values(), key=str), "coordinators are on different brokers"),
-    "producerId": Rule(lambda _: "<producer id>", "each cluster counts its producer ids"),
+    "port": Rule(_mask("<port>", _number(1, 65535)), "each cluster has its own ports"),
+    "clusterId": Rule(_mask("<cluster id>", _is_uuid), "each cluster has its own id"),
+    "controller": Rule(_any_broker, "a broker of a KRaft cluster names any broker"),
+    "coordinator": Rule(_any_broker, "each cluster spreads its internal topics differently"),
+    "coordinatorId": Rule(
+        _mask("<broker>", _number(BROKERS[0], BROKERS[-1])), "each cluster spreads its internal topics differently"
+    ),
+    "allByBrokerId": Rule(_any_order, "coordinators are on different brokers"),
+    "byBrokerId": Rule(_any_order, "coordinators are on different brokers"),
+    "producerId": Rule(_mask("<producer id>", _number(0)), "each cluster counts its producer ids"),
     "consumerId": Rule(_without_random_part, "the coordinator makes a random id"),
     "isr": Rule(_by_id, "leaders of Kafka 4 send the in-sync replicas as a set"),
-    "finalizedFeaturesEpoch": Rule(lambda _: "<epoch>", "it counts all changes of the metadata"),
-    "getCurrentReplicaLogDir": Rule(lambda value: value and "<directory>", "each cluster has its own folders"),
-    "lastTimestamp": Rule(
-        lambda value: value if value < EARLIEST_NOW_MS else "<time>",
-        "it is the time of the test, unless the test set it",
-    ),
-    "transactionStartTimeMs": Rule(lambda value: re.sub(r"\d+", "<time>", value), "it is the time of the test"),
+    "finalizedFeaturesEpoch": Rule(_mask("<epoch>", _number(1)), "it counts all changes of the metadata"),
+    "getCurrentReplicaLogDir": Rule(_mask("<directory>", _text(r"(/[^/]+)+")), "each cluster has its own folders"),
+    "lastTimestamp": Rule(_mask("<time>", _is_time), "it is the time of the test, unless the test set it"),
+    "transactionStartTimeMs": Rule(_mask("<time>", _is_optional_time), "it is the time of the test"),
     "quorumInfo": Rule(
         _quorum,
-        "this broker has one controller without a listener (AD-25), so that only its epoch and the ids of observers are compared",
+        "this broker has one controller without a listener (AD-25): the controller has another id and address, "
+        "and broker 0 is no observer",
     ),
+    "highWatermark": Rule(_mask("<offset>", _number(1)), "it counts all changes of the metadata"),
+    "logEndOffset": Rule(_mask("<offset>", _number(1)), "it counts all changes of the metadata"),
+    "replicaDirectoryId": Rule(_mask("<directory id>", _is_uuid), "each log directory gets a random id"),
+    "lastFetchTimestamp": Rule(_mask("<time>", _is_optional_time), "it is the time of the test"),
+    "lastCaughtUpTimestamp": Rule(_mask("<time>", _is_optional_time), "it is the time of the test"),
 }
-"""Maps the name of a field to the rule that replaces its value before a comparison. All other fields must be equal."""
-_TOPIC_ID = re.compile(r"[\w-]{22}")
+"""Maps the name of a field to the rule that replaces its valid values before a comparison. All other values must be equal."""
 
 
 def normalised(content: Any, field: str = "") -> Any:
@@ -123,7 +180,7 @@ def normalised(content: Any, field: str = "") -> Any:
         content = FIELDS[field].replace(content)
     if isinstance(content, dict):
         return {
-            ("<topic id>" if _TOPIC_ID.fullmatch(name) and field.startswith(("allTopicIds", "topicId")) else name): (
+            ("<topic id>" if _is_uuid(name) and field.startswith(("allTopicIds", "topicId")) else name): (
                 normalised(value, name)
             )
             for name, value in content.items()
