@@ -92,7 +92,8 @@ class Setting(NamedTuple):
     def allowed(self) -> str:
         """Return the allowed values as text, for error messages."""
         if self.values:
-            kind = "a list of" if self.kind == "list" else "one of"
+            least = " at least one of" if self.not_empty else ""
+            kind = f"a list of{least}" if self.kind == "list" else "one of"
             return f"{kind} {', '.join(self.values)}"
         if self.items is not None:
             return "* or a list of partition:broker, for example 0:1,0:2"
@@ -107,6 +108,10 @@ class Setting(NamedTuple):
                 high = (1 << _BITS[self.kind]) - 1 if high is None else high
             bounds = ("" if low is None else f" from {low}") + ("" if high is None else f" to {high}")
             return f"{special}{number}{bounds}"
+        if self.kind == "list":
+            return (
+                "a list of at least one item, without empty items" if self.not_empty else "a list without empty items"
+            )
         return "a text that is not empty"
 
 
@@ -229,16 +234,19 @@ def value_of(kind: str, text: str) -> Any:
 def _limits(kind: str, allowed: str) -> dict[str, Any]:
     """Return the keyword arguments of `Setting` that limit its values.
 
-    kind: the type of the setting. allowed: the column `range` of a table file, for example "1..", "none|gzip", "+" (not empty), or "" (any value).
+    kind: the type of the setting. allowed: the column `range` of a table file, for example "1..", "none|gzip", "+" (not empty), "+none|gzip" (a list
+    that is not empty), or "" (any value).
     """
     limits: dict[str, Any] = {}
     if kind in _BITS:
         limits["high"] = 2 ** _BITS[kind] - 1
     if allowed == "replicas":
         limits["items"] = _REPLICAS
-    elif allowed == "+":
+        return limits
+    if allowed.startswith("+"):
         limits["not_empty"] = True
-    elif ".." in allowed:
+        allowed = allowed[1:]
+    if ".." in allowed:
         special, _, interval = allowed.rpartition("|")
         if special:
             limits["special"] = int(special)

@@ -45,6 +45,9 @@ def topic_rejection(config: ClusterConfig, overrides: Mapping[str, str], error: 
 
 def rejection(setting: Setting, text: str) -> str:
     """Return the message with which Kafka's `ConfigDef` rejects an invalid value of a setting."""
+    if setting.kind == "list" and setting.not_empty and not java_trim(text):
+        valid = f"[{', '.join(setting.values)}]" if setting.values else "any non-empty value"
+        return f"Configuration '{setting.name}' must not be empty. Valid values include: {valid}"
     if setting.distinct and _has_empty_item_first(setting, text):
         return f"Configuration '{setting.name}' values must not be empty."
     value, reason = _reason(setting, text)

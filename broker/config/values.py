@@ -109,7 +109,8 @@ def broker_setting(name: str, definitions: Definitions | None = None) -> Setting
     """Return the definition of a broker setting, or of a listener's own setting such as `listener.name.internal.max.connections`.
 
     definitions: the settings of the emulated Kafka release; None for the settings of the default release. If only another release has the setting,
-    the result has `foreign=True`, which marks a setting unknown to the emulated release. Raises ConfigError if no release has it.
+    the result has `foreign=True`, which marks a setting unknown to the emulated release; it accepts any text, because Kafka does not check settings
+    that it does not know. Raises ConfigError if no release has it.
     """
     known = definitions or definitions_of(DEFAULT_RELEASE)
     setting = known_broker_setting(name, known)
@@ -128,7 +129,7 @@ def known_broker_setting(name: str, definitions: Definitions) -> Setting | None:
         return setting
     setting = definitions.of_other_release.broker.get(name)
     if setting is not None:
-        return setting._replace(mode="r", acts=False, foreign=True, default=None, default_text=None, refusal=None)
+        return Setting(name, "string", foreign=True)
     return None
 
 

@@ -3,12 +3,14 @@ import java.util.function.Function;
 
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigDef.ConfigKey;
+import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.server.config.ServerTopicConfigSynonyms;
 
 // Prints the settings that a Kafka release defines, one per line and tab-separated:
 // table, name, type, default, validator, mode, place in the order of the checks, broker settings whose values apply where this one is not set.
 // The place is empty for a broker setting that cannot be changed at run time.
 // A missing default is "(required)", a default of null is "(null)", no validator is "(any)".
+// "(not empty) " before the validator of a list: it rejects the empty list.
 // Modes: r read-only, b dynamic for one broker, c dynamic for one broker or all; i at the end: internal.
 // Works with the jars of 3.9 and 4.x: members that are public in only one of them are called by reflection.
 
@@ -51,9 +53,19 @@ public class Settings {
                 : perBroker.contains(key.name) ? "b" : dynamic.contains(key.name) ? "c" : "r";
             int place = order.indexOf(key.name);
             System.out.println(String.join("\t", table, key.name, key.type.toString(), defaultText,
-                key.validator == null ? "(any)" : key.validator.toString(), mode + (key.internalConfig ? "i" : ""),
+                range(key), mode + (key.internalConfig ? "i" : ""),
                 place < 0 ? "" : String.valueOf(place), String.join(",", fallbacks.apply(key.name))));
         }
+    }
+
+    static String range(ConfigKey key) {
+        String validator = key.validator == null ? "(any)" : key.validator.toString();
+        try {
+            if (key.validator instanceof ConfigDef.ValidList list) list.ensureValid(key.name, List.of());
+        } catch (ConfigException error) {
+            return "(not empty) " + validator;
+        }
+        return validator;
     }
 
     static Collection<String> fallbacks(String name) {

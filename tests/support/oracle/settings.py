@@ -13,7 +13,8 @@ columns, separated by tabs:
     `LOW..HIGH`: a number from LOW to HIGH, both included; LOW or HIGH may be missing
     `+`: any text that is not empty; `TEXT+`: TEXT, followed by any text that is not empty
     `replicas`: a list of replicas, in the form `partition:broker,...`
-  A `~` before the first alternative says that upper and lower case are the same.
+  A `~` before the first alternative says that upper and lower case are the same; a `+` before it or
+  alone, in the line of a list, that the list must not be empty.
 - `mode`: when the value may change: `r`: never, it is fixed when the broker starts; `b`: while the
   broker runs, for one broker at a time; `c`: the same, for one broker or for all of them. An `i`
   after this letter says that the setting is internal: DescribeConfigs returns it only if it is set.
@@ -39,6 +40,7 @@ COLUMNS = ("table", "name", "type", "default", "range", "mode", "place", "fallba
 
 _INTERVAL = re.compile(r"\[(-?[\d.]*?),?\.\.\.,?(-?[\d.]*)\]")
 _VALUES = re.compile(r"(\(case insensitive\) )?\[(.*)\]")
+_NOT_EMPTY = "(not empty) "
 _IN_WORDS = {
     "(any)": "",
     "": "",  # an unrestricted list
@@ -53,6 +55,8 @@ _IN_WORDS = {
 
 def range_of(validator: str) -> str:
     """Return the `range` column for the text of a Kafka validator. Raises ValueError if there is no translation."""
+    if validator.startswith(_NOT_EMPTY):
+        return "+" + range_of(validator.removeprefix(_NOT_EMPTY))
     if validator in _IN_WORDS:
         return _IN_WORDS[validator]
     if validator.startswith("The default value of -1 means"):  # LambdaValidator, in words: -1 or at least 1
