@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.config.features import GROUP_VERSION, TRANSACTION_VERSION, supported_features
+from kafkaproto.broker.config.group_bounds import KAFKAS_ASSIGNORS, check_group_bounds
 from kafkaproto.broker.config.java_text import java_items
 from kafkaproto.broker.config.release import is_release_4, is_release_4_1, is_release_4_2
 from kafkaproto.broker.config.values import ConfigError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.transaction.settings import TransactionSettings
     from kafkaproto.broker.transaction.verification import Verifier
 
-KAFKAS_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor."
+ASSIGNORS = "group.consumer.assignors"
 GROUP_LOAD_MS = "kafkaproto.group.load.ms"
 TRANSACTION_LOAD_MS = "kafkaproto.transaction.load.ms"
 TRANSACTION_COMPLETION_MS = "kafkaproto.transaction.completion.ms"
@@ -107,7 +108,7 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
     Releases before 3.7 lack these settings; the result then has their defaults. shared: the state that all brokers of the cluster share.
     """
     get, broker_definitions = shared.config.for_broker(broker_id), shared.config.definitions.broker
-    if "group.consumer.assignors" not in broker_definitions:
+    if ASSIGNORS not in broker_definitions:
         return ConsumerGroupSettings()
 
     def of_group(name: str) -> Callable[[str], int]:
@@ -119,19 +120,22 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
 
         return value
 
-    check_bounds(get, is_release_4=is_release_4(shared.release_name))
+    is_newer = is_release_4(shared.release_name)
+    check_group_bounds(get, broker_definitions.keys(), is_release_4=is_newer)
     has_group_version = GROUP_VERSION in supported_features(shared.release_name)
     policy = get["group.consumer.migration.policy"].lower()
     protocols = rebalance_protocols(get)
+    is_on = "consumer" in protocols
+    is_new_coordinator = "group.coordinator.new.enable" in broker_definitions and get["group.coordinator.new.enable"]
     return ConsumerGroupSettings(
-        is_on="consumer" in protocols,
-        is_new_coordinator="group.coordinator.new.enable" in broker_definitions and get["group.coordinator.new.enable"],
+        is_on=is_on,
+        is_new_coordinator=is_new_coordinator,
         is_finalized=lambda: not has_group_version or GROUP_VERSION in shared.controller.image.features,
-        is_release_4=is_release_4(shared.release_name),
+        is_release_4=is_newer,
         is_release_4_1=is_release_4_1(shared.release_name),
         is_release_4_2=is_release_4_2(shared.release_name),
         max_size=get["group.consumer.max.size"],
-        assignors=tuple(assignor_name(assignor) for assignor in java_items(get["group.consumer.assignors"])),
+        assignors=consumer_assignors(get, is_release_4=is_newer, is_needed=is_on or is_new_coordinator),
         may_upgrade=policy in ("upgrade", "bidirectional"),
         may_downgrade=policy in ("downgrade", "bidirectional"),
         forgets_empty_groups=not shared.strict_kip,
@@ -152,37 +156,30 @@ def rebalance_protocols(get: BrokerConfig) -> list[str]:
     return protocols
 
 
-def check_bounds(get: BrokerConfig, *, is_release_4: bool) -> None:
-    """Check that the session timeout and the heartbeat interval of consumer groups are between their minimum and maximum settings (GN-67).
+def consumer_assignors(get: BrokerConfig, *, is_release_4: bool, is_needed: bool) -> tuple[str, ...]:
+    """Return the short names, such as "range", of the assignors in the setting `group.consumer.assignors` (GN-36).
 
-    Kafka checks this when a broker starts. get: the settings of the broker. is_release_4: whether the broker emulates Kafka 4.0 or later; the
-    heartbeat interval must then also be below the session timeout. Raises ConfigError if a check fails.
+    get: the settings of the broker. is_release_4: whether the broker emulates Kafka 4.0 or later; before, only the names of Kafka's Java classes are
+    valid items. is_needed: whether the coordinator uses the assignors; an empty list is then invalid, and otherwise all assignors are returned.
+    Raises ConfigError for an assignor that this broker does not have.
     """
-    for name in ("heartbeat.interval.ms", "session.timeout.ms"):
-        value, least, most = (get[f"group.consumer.{bound}{name}"] for bound in ("", "min.", "max."))
-        if not least <= value <= most:
-            raise ConfigError(
-                f"group.consumer.{name} must be from group.consumer.min.{name} ({least}) to group.consumer.max.{name} ({most}) (got {value})"
-            )
-    interval_ms, timeout_ms = (
-        get[f"group.consumer.{name}"] for name in ("heartbeat.interval.ms", "session.timeout.ms")
-    )
-    if is_release_4 and interval_ms >= timeout_ms:
-        raise ConfigError(
-            f"group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms ({timeout_ms}) (got {interval_ms})"
+    text = get[ASSIGNORS]
+    if not text and not is_needed:
+        return ASSIGNOR_NAMES
+    names = {f"{KAFKAS_ASSIGNORS}{name.title()}Assignor": name for name in ASSIGNOR_NAMES}
+    if is_release_4:
+        names |= {name: name for name in ASSIGNOR_NAMES}
+    items = java_items(text)
+    unknown = [item for item in items if item not in names]
+    if unknown:
+        allowed = ASSIGNOR_NAMES if is_release_4 else tuple(names)
+        reason = (
+            ""
+            if is_release_4 or unknown[0] not in ASSIGNOR_NAMES
+            else ": before Kafka 4.0, only names of classes are valid"
         )
-
-
-def assignor_name(item: str) -> str:
-    """Return the short name, such as "range", of an assignor in the setting `group.consumer.assignors`.
-
-    item: an item of the setting, which is the short name or the name of Kafka's Java class (GN-36). Raises ConfigError for an assignor that this
-    broker does not have.
-    """
-    name = item.removeprefix(KAFKAS_ASSIGNORS).removesuffix("Assignor").lower()
-    if name not in ASSIGNOR_NAMES:
-        raise ConfigError(f"group.consumer.assignors must be a list of {', '.join(ASSIGNOR_NAMES)} (got {item})")
-    return name
+        raise ConfigError(f'{ASSIGNORS} must be a list of {", ".join(allowed)} (got "{text}"){reason}')
+    return tuple(names[item] for item in items)
 
 
 class TransactionParts:

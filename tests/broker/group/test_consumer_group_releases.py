@@ -170,8 +170,72 @@ def test_group_heartbeat_interval_must_be_below_the_session_timeout() -> None:
 @pytest.mark.parametrize("value", ["consumer", "share,consumer", ""])
 def test_broker_start_fails_if_the_setting_rebalance_protocols_lacks_classic(release_name: str, value: str) -> None:
     name = "group.coordinator.rebalance.protocols"
-    with pytest.raises(ConfigError, match=re.escape(f'{name} must contain classic (got "{value}")')):
+    reason = (
+        "contain classic"
+        if value or release_name < "4"
+        else "be a list of at least one of consumer, classic, share, streams"
+    )
+    with pytest.raises(ConfigError, match=re.escape(f'{name} must {reason} (got "{value}")')):
         VirtualCluster(1, {name: value}, release_name=release_name)
+
+
+RANGE = "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
+
+
+@pytest.mark.rule("GN-36")
+@pytest.mark.parametrize(
+    ("release_name", "value", "message"),
+    [
+        ("3.9", RANGE, None),
+        ("3.9", "", None),
+        ("3.9", "range", '(got "range"): before Kafka 4.0, only names of classes are valid'),
+        ("3.9", f"{RANGE},", f'(got "{RANGE},")'),
+        ("4.2", RANGE, None),
+        ("4.2", "range", None),
+        ("4.2", "RANGE", 'must be a list of uniform, range (got "RANGE")'),
+        ("4.2", "", 'must be a list of at least one item, without empty items (got "")'),
+    ],
+)
+def test_assignors_are_set_by_class_name_and_from_4_0_on_also_by_short_name(
+    release_name: str, value: str, message: str | None
+) -> None:
+    settings = {"group.consumer.assignors": value}
+    if message is None:
+        VirtualCluster(1, settings, release_name=release_name)
+    else:
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            VirtualCluster(1, settings, release_name=release_name)
+
+
+@pytest.mark.rule("GN-36")
+def test_new_group_protocol_cannot_be_enabled_without_an_assignor_before_4_0() -> None:
+    settings = {"group.consumer.assignors": "", "group.coordinator.rebalance.protocols": "classic,consumer"}
+    with pytest.raises(ConfigError, match=r"^group\.consumer\.assignors must be a list of org"):
+        VirtualCluster(1, settings, release_name="3.9")
+
+
+@pytest.mark.rule("GN-67")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"group.share.min.session.timeout.ms": "70000"}, "group.share.session.timeout.ms must be from "),
+        (
+            {"group.share.max.share.sessions": "100"},
+            "group.share.max.size must be at most group.share.max.share.sessions",
+        ),
+        ({"group.share.assignors": "range"}, 'group.share.assignors must be simple (got "range")'),
+        ({"group.streams.num.standby.replicas": "3"}, "group.streams.num.standby.replicas must be at most "),
+        (
+            {"group.streams.heartbeat.interval.ms": "45000", "group.streams.max.heartbeat.interval.ms": "50000"},
+            "group.streams.heartbeat.interval.ms must be below group.streams.session.timeout.ms (45000) (got 45000)",
+        ),
+    ],
+)
+def test_broker_start_fails_if_share_or_streams_group_settings_are_contradictory(
+    settings: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        VirtualCluster(1, settings, release_name="4.2")
 
 
 def test_group_consumer_assignors_setting_accepts_exactly_the_implemented_assignors() -> None:
