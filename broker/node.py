@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkaproto.api import APIS
 from kafkaproto.broker.config.cluster_config import BrokerConfig, ClusterConfig, ConfigOwner
+from kafkaproto.broker.config.java_text import java_items
 from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.fetch.read import Reader
@@ -271,7 +272,7 @@ class Node:
         It is the first folder in `log.dirs`, else in `log.dir`, else the data directory. If none of them is set, the path does not exist on the disk.
         """
         setting = next((self.config[name] for name in ("log.dirs", "log.dir") if self.config.is_given(name)), "")
-        path = str(setting).split(",")[0].strip()
+        path = next(filter(None, java_items(str(setting))), "")
         return path or self.replicas.stores.path or f"/kafkaproto/broker-{self.broker_id}"
 
     @cached_property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafkaproto.broker.config.java_text import java_items
 from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.config.values import connection_overrides
 
@@ -42,6 +43,9 @@ def _unmet_by_logs(get: Get) -> str | None:
         return "log.roll.jitter.ms must be greater than or equal to 0"
     if get("log.retention.ms") == 0:
         return "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+    directories = get("log.dirs")
+    if not any(java_items(get("log.dir") if directories is None else directories)):
+        return "At least one log directory must be defined via log.dirs or log.dir."
     threads = get("log.cleaner.threads")
     if threads == 0:
         return BY_ZERO

@@ -20,6 +20,7 @@ def of(broker_id: int = 0, **settings: str) -> list[Listener]:
         ("PLAINTEXT://:9092", {"PLAINTEXT": ("", 9092)}),
         ("inside://0.0.0.0:9092, OUTSIDE://host.name:0", {"INSIDE": ("0.0.0.0", 9092), "OUTSIDE": ("host.name", 0)}),
         ("A://[::1]:65535", {"A": ("::1", 65535)}),
+        ("A://h:1,", {"A": ("h", 1)}),
         ("A.b-c_1://h:1", {"A.B-C_1": ("h", 1)}),
     ],
 )
@@ -42,7 +43,6 @@ def test_listener_endpoints_are_parsed_into_name_host_and_port(
         "A://host:65536",
         "A://::1:9092",
         "://h:1",
-        "A://h:1,",
         "A://h:1/x",
         "A B://h:1",
         "A://h:-1",
@@ -98,9 +98,45 @@ def test_unknown_advertised_listener_is_rejected_with_the_names_of_known_listene
             r"listener A must have .* \(got none\)",
         ),
         ({"listener.security.protocol.map": "PLAINTEXT"}, "is not NAME:PROTOCOL"),
+        ({"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,,A:SSL"}, "'' is not NAME:PROTOCOL"),
+        ({"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,A:TLS"}, "TLS is not a protocol of Kafka"),
+        ({"listener.security.protocol.map": ""}, r"listener PLAINTEXT must have .* \(got none\)"),
     ],
 )
 def test_listeners_other_than_plaintext_are_rejected(settings: dict[str, str], says: str) -> None:
     with pytest.raises(ConfigError, match=says) as refused:
         listeners_of(ClusterConfig(settings).for_broker(0), "127.0.0.1", 0)
     assert "for example" in str(refused.value)
+
+
+TWO = {"listeners": "A://h:1,B://h:2"}
+INTER_BROKER, EARLY = "inter.broker.listener.name", "early.start.listeners"
+
+
+@pytest.mark.rule("CF-18")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (TWO | {INTER_BROKER: "b"}, None),
+        (TWO | {INTER_BROKER: "B", "advertised.listeners": "B://h:2"}, None),
+        (TWO, None),
+        ({INTER_BROKER: "FOO"}, "FOO is not among the advertised listeners PLAINTEXT; for example"),
+        ({INTER_BROKER: ""}, "an empty name is not among the advertised listeners PLAINTEXT; for example"),
+        (TWO | {INTER_BROKER: "B", "advertised.listeners": "A://h:1"}, "B is not among the advertised listeners A;"),
+        (TWO | {INTER_BROKER: "A", "security.inter.broker.protocol": "PLAINTEXT"}, "must not be set together; remove"),
+        (TWO | {EARLY: "A, B"}, None),
+        (TWO | {EARLY: ""}, None),
+        (TWO | {EARLY: "A,a"}, "a is not among the listeners A, B .in upper case.; for example"),
+        ({"advertised.listeners": ""}, "'' is not NAME://host:port"),
+        ({"advertised.listeners": "C://h:1", "controller.listener.names": "C"}, "all of these listeners belong to"),
+    ],
+)
+def test_settings_that_name_a_listener_must_name_one_of_the_broker(
+    settings: dict[str, str], message: str | None
+) -> None:
+    config = ClusterConfig(settings).for_broker(0)
+    if message is None:
+        assert listeners_of(config, "127.0.0.1", 0)
+    else:
+        with pytest.raises(ConfigError, match=message):
+            listeners_of(config, "127.0.0.1", 0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kafkaproto.broker.config.cluster_config import ClusterConfig, Source
-from kafkaproto.broker.config.definitions import definitions_of
+from kafkaproto.broker.config.definitions import Setting, definitions_of
 from kafkaproto.broker.config.description import Described, broker_descriptions, topic_descriptions
 from kafkaproto.broker.config.values import (
     ConfigError,
@@ -211,6 +213,7 @@ CONTROL = "control.plane.listener.name"
 MIGRATION = "zookeeper.metadata.migration.enable"
 NO_ZOOKEEPER = f"If using `{MIGRATION}` in KRaft mode, `zookeeper.connect` must also be set."
 IDS = "You must set `node.id` to the same value as `broker.id`."
+NO_DIRECTORY = "At least one log directory must be defined via log.dirs or log.dir."
 IDLE = (
     "should always be less than connections.max.idle.ms=100 to prevent failed authentication responses from timing out"
 )
@@ -254,6 +257,9 @@ def test_contradictory_broker_settings_are_rejected_at_start(
         ({MIGRATION: "true"}, NO_ZOOKEEPER),
         ({MIGRATION: "true", "zookeeper.connect": "localhost:2181"}, None),
         ({MIGRATION: "true", "node.id": "0", "broker.id": "8"}, IDS),
+        ({"log.dirs": ""}, NO_DIRECTORY),
+        ({"log.dirs": " , ", "log.dir": "/a"}, NO_DIRECTORY),
+        ({"log.dirs": "/a,", "log.dir": ""}, None),
         ({CONTROL: "x"}, f"Listener with X defined in {CONTROL} not found in listener.security.protocol.map."),
         ({CONTROL: "plaintext"}, None),
         ({CONTROL: "plaintext", "process.roles": "broker"}, f"{CONTROL} is not supported in KRaft mode."),
@@ -263,7 +269,30 @@ def test_contradictory_zookeeper_settings_are_rejected_at_start_before_4_0(
     settings: dict[str, str], message: str | None
 ) -> None:
     assert error_of(settings, "3.9") == message
-    assert error_of(settings, "4.2") == (IDS if message == IDS else None)
+    if message != NO_DIRECTORY and "log.dirs" not in settings:
+        assert error_of(settings, "4.2") == (IDS if message == IDS else None)
+
+
+NOT_EMPTY_IN_4_2 = (
+    *("listeners", "advertised.listeners", "controller.listener.names", "process.roles", "log.dirs", "log.dir"),
+    *("group.consumer.assignors", "group.coordinator.rebalance.protocols", "group.share.assignors"),
+)
+
+
+@pytest.mark.rule("CF-23")
+def test_exactly_nine_list_settings_of_a_broker_must_not_be_empty_from_4_0_on() -> None:
+    assert {s.name for s in NEWER.broker.values() if s.kind == "list" and s.not_empty} == set(NOT_EMPTY_IN_4_2)
+    for name in NOT_EMPTY_IN_4_2:
+        with pytest.raises(ConfigError, match=rf"^{re.escape(name)} must be a list of at least one .*\(got ..\)$"):
+            parse(NEWER.broker[name], " ")
+        assert parse(OLDER.broker.get(name, Setting(name, "list")), "") == ""
+
+
+@pytest.mark.rule("CF-18")
+def test_setting_that_only_another_release_has_accepts_any_value() -> None:
+    assert error_of({"group.share.assignors": "", "group.share.max.share.sessions": "many"}, "3.9") is None
+    assert error_of({"group.share.max.share.sessions": "many"}, "4.2") is not None
+    assert error_of({"zookeeper.session.timeout.ms": "many"}, "4.2") is None
 
 
 def error_of(settings: dict[str, str], release: str) -> str | None:
