@@ -127,7 +127,7 @@ def _check_options(options: Options) -> None:
 def new_cluster(arguments: Arguments) -> Cluster:
     """Return a new cluster that has no sockets yet. Raises ConfigError or ValueError for invalid arguments."""
     options = arguments.options
-    return Cluster(
+    cluster = Cluster(
         arguments.brokers,
         arguments.config,
         semantics=options.get("semantics", "kip"),
@@ -140,6 +140,11 @@ def new_cluster(arguments: Arguments) -> Cluster:
         journal_topic=options.get("journal_topic"),
         detailed_journal=True,
     )
+    if cluster.config.without_effect():
+        from kafkaproto.broker.server.settings import log_settings_without_effect  # most clusters have no such setting
+
+        log_settings_without_effect(cluster.config, list(arguments.config or ()))
+    return cluster
 
 
 def new_clock(name: str) -> SystemClock | JumpClock | ManualClock:

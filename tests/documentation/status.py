@@ -55,7 +55,7 @@ def text() -> str:
         "They are not advertised, so clients see that they are missing.",
         f"- **APIs served in fewer versions:** {', '.join(narrower) or 'none'}.",
         f"- **Releases:** `--release` takes {', '.join(RELEASES[:-1])} and {RELEASES[-1]}, and no other release.",
-        f"- **Settings:** {settings()}. The rest are accepted and described and change nothing; the log says so when one is set.",
+        f"- **Settings:** {settings()}. The rest are accepted and described and change nothing; the log says so when one is set at start.",
     ]
     return "\n".join(lines)
 

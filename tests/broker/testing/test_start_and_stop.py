@@ -452,3 +452,13 @@ def test_starting_an_async_cluster_without_a_running_event_loop_raises_an_error(
     starting = async_cluster().start()
     with pytest.raises(RuntimeError, match="needs a running asyncio event loop"):
         starting.send(None)
+
+
+async def test_start_of_a_test_cluster_logs_each_setting_that_has_no_effect(caplog: pytest.LogCaptureFixture) -> None:
+    config = {"num.io.threads": 3, "num.partitions": 2}
+    async with async_cluster(config=config):
+        pass
+    with cluster(config=config):
+        pass
+    line = "setting num.io.threads is accepted, but has no effect (see `kafkaproto settings`)"
+    assert [record.getMessage() for record in caplog.records if "effect" in record.getMessage()] == [line, line]
