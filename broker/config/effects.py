@@ -140,9 +140,16 @@ DIFFERENT_RANGES = {
     "offsets.topic.compression.codec": "0..4",
     "offsets.commit.required.acks": "-1..1",  # Kafka accepts larger values, but then every commit fails
     "default.replication.factor": "1..32767",
-    "offsets.topic.replication.factor": "1..32767",
 }
 """Maps a broker setting to the range of its values in this broker, as `lowest..highest`, if Kafka's ConfigDef has another range."""
+
+NARROWER = {
+    "num.partitions": "1 or more",
+    "offsets.topic.num.partitions": "1 or more",
+    "offsets.commit.required.acks": "-1 to offsets.topic.replication.factor",
+    "default.replication.factor": "any integer",
+}
+"""Maps each broker setting of `DIFFERENT_RANGES` whose range is narrower than the range with which Kafka starts to the latter, in words."""
 
 THREAD_COUNTS = (
     "background.threads",
@@ -178,6 +185,8 @@ NOTES = {
         ("listeners", "advertised.listeners", "listener.security.protocol.map"),
         "PLAINTEXT only: TLS and SASL are not served",
     ),
+    "group.consumer.assignors": "names of Kafka's two classes; from 4.0 on also uniform and range",
+    "controller.listener.names": "any names; the broker skips these listeners, because its controller opens none",
     **dict.fromkeys(REMOVED, "Kafka 3.0 removed it; set a client quota instead"),
 }
-"""Maps settings to a note about the values that have an effect in this broker. `kafkaproto settings` prints the note."""
+"""Maps settings to a note about their values in this broker. `kafkaproto settings` prints the note."""

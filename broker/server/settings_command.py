@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of
-from kafkaproto.broker.config.effects import NOTES
+from kafkaproto.broker.config.effects import NARROWER, NOTES
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, RELEASES
 from kafkaproto.broker.server.options import Parser, one_of
 
@@ -26,11 +26,11 @@ Columns:
              broker   while the broker runs, but only for one broker at a time
              dynamic  at any time; a broker setting for one broker or for all brokers at once
   effect   what the setting does in this broker:
-             acts     works as in Kafka
+             acts     works as in Kafka, with the values in the last column
              none     this broker accepts and reports the values that Kafka allows, but ignores them
              refused  this broker rejects some values that Kafka allows
   allowed  the values that this broker accepts, if it does not accept every value of the type;
-           for a refused setting, also the reason
+           for a refused setting, also the reason; "(Kafka: ...)" if Kafka accepts more
 """
 RELEASES_HELP = """Releases before 4.0 have the settings and defaults of Kafka 3.9.1, later releases those of
 Kafka 4.2.0."""
@@ -119,7 +119,7 @@ def _allowed(setting: Setting) -> str:
     if setting.values:
         values = setting.values
         shown_values = values if len(values) <= MOST_VALUES else (*values[:2], "...", values[-1])
-        return " | ".join(shown_values)
+        return " | ".join(shown_values) + (", not empty" if setting.not_empty else "")
     if setting.items is not None:
         return "* | partition:broker,..."
     if setting.not_empty:
@@ -128,8 +128,10 @@ def _allowed(setting: Setting) -> str:
     if setting.low is None:
         return ""
     if setting.high is None or setting.high + 1 in (2**15, 2**31, 2**63):  # the limit of the type
-        return f"{special}{setting.low} or more"
-    return f"{special}{setting.low} to {setting.high}"
+        interval = f"{special}{setting.low} or more"
+    else:
+        interval = f"{special}{setting.low} to {setting.high}"
+    return interval + (f" (Kafka: {NARROWER[setting.name]})" if setting.name in NARROWER else "")
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> Iterable[str]:
