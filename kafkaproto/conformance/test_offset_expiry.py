@@ -6,12 +6,19 @@ import pytest
 
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.consumer_groups import LEAVE_EPOCH, ConsumerGroup
-from kafkaproto.conformance.group_log import OffsetLog
+from kafkaproto.conformance.group_log import CLASSIC_GROUP, OffsetLog
 from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable, subscription
-from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.internal_topics import reassign
+from kafkaproto.conformance.scene import make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_group_limits import ADMIN_CLIENT
 from kafkaproto.conformance.test_offset_batches import in_tables
+from kafkaproto.conformance.test_transactions import begun
+from kafkaproto.coordinator_records import write_key, write_value
+from kafkaproto.data.group_metadata_key import GroupMetadataKey
+from kafkaproto.data.group_metadata_value import GroupMetadataValue
 from kafkaproto.hash_order import partition_hash_bits, scala_copy_order
+from kafkaproto.records.batch import NewRecord, build_batch
 
 PROFILE = "maintenance"
 pytestmark = pytest.mark.needs("offsets.retention.minutes", "offsets.retention.check.interval.ms", offsets_topic=True)
@@ -31,6 +38,10 @@ WITH_TIME = 1
 
 Kafka 4 does not support this version. With Kafka 4, the test commits without a time and waits until the retention time has passed.
 """
+WITH_RETENTION, AT_ONCE_MS = 4, 2**63 - 1
+"""The last version of OffsetCommit with a retention time, and a retention time with which an offset expires at the next check (GO-14)."""
+WITH_TIMESTAMP = 3
+"""A version of GroupMetadataValue that every release writes. It contains the time at which the group became Empty."""
 WITH_EPOCH = 9
 """The first version of OffsetCommit that members of a group of the new protocol (KIP-848) can use."""
 
@@ -115,6 +126,60 @@ def test_offset_committed_with_int64_max_retention_time_expires_at_the_next_chec
     ) == {(topic, 0): 0}
     _wait_until_deleted(group)
     assert group.committed() == {}
+
+
+@pytest.mark.rule("GO-24", "TX-43")
+@pytest.mark.releases(first="4.0")
+def test_committed_offset_does_not_expire_while_a_transaction_has_a_commit_for_it(subject: Subject) -> None:
+    """The retention time of both offsets of a group has passed, and an open transaction has committed an offset for partition 0.
+
+    The offset of partition 1 expires at the next check. That of partition 0 expires after the transaction has been aborted.
+    """
+    topic, group = new_topic(subject, partitions=2), Group(subject)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    pending, other = (topic.name, 0), (topic.name, 1)
+    wait_until(
+        subject,
+        lambda: producer.commit_offsets(group, {pending: 7}) == {pending: 0},
+        f"the coordinator of group {group.id} is available",
+    )
+    errors = commit(group, {topic.name: {0: (5, ""), 1: (6, "")}}, WITH_RETENTION, retention_time_ms=AT_ONCE_MS)
+    assert errors == {pending: 0, other: 0}
+    wait_until(subject, lambda: other not in group.committed(), f"the offset of {topic.name}-1 has expired")
+    subject.pass_ms(SEVERAL_CHECKS_MS)
+    assert group.committed() == {pending: 5}
+    producer.finish(commit=False)
+    _wait_until_deleted(group)
+
+
+@pytest.mark.rule("GO-11", "GO-24")
+def test_new_coordinator_counts_retention_from_the_time_when_the_group_became_empty(subject: Subject) -> None:
+    """The stored group became Empty before the retention time, so its new offset expires at the first check after a coordinator has loaded the group.
+
+    The test writes the record of the group itself, with the client id of Kafka's own admin client.
+    """
+    group, topic = Group(subject, 0), new_topic(subject).name
+    before = group.coordinator()
+    after = (before + 1) % len(subject.bootstrap)
+    subject.need_broker(1)
+    assert wait_until(
+        subject, lambda: _errors_unless_unavailable(group, topic, 8, -1), f"the coordinator of {group.id} is available"
+    ) == {(topic, 0): 0}
+    empty_since_ms = subject.epoch_ms() - 2 * RETENTION_MS
+    value = write_value(GroupMetadataValue("consumer", 1, None, None, empty_since_ms), WITH_TIMESTAMP)
+    record = NewRecord(value, write_key(GroupMetadataKey(group.id), CLASSIC_GROUP), subject.epoch_ms())
+    group.offsets.fill(build_batch([record]), client_id=ADMIN_CLIENT)
+    subject.pass_ms(SEVERAL_CHECKS_MS)
+    assert group.committed() == {(topic, 0): 7}
+    reassign(group.offsets, before, after)
+    try:
+        make_lead(group.offsets, after)
+        assert group.coordinator() == after
+        _wait_until_deleted(group)
+        assert group.committed() == {}
+    finally:
+        reassign(group.offsets, before)
 
 
 @pytest.mark.rule("GO-9", "GO-24")
