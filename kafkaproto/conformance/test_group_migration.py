@@ -315,21 +315,6 @@ def test_downgraded_group_rebalances_if_a_subscription_has_changed(subject: Subj
     assert member.join().generation_id == 2
 
 
-@pytest.mark.rule("GN-59")
-def test_classic_members_are_removed_if_they_do_not_join_or_sync_in_time(subject: Subject) -> None:
-    group = ConsumerGroup(subject)
-    slow = stable(group, rebalance_ms=1000)
-    assert group.enter("A") == (2, [])
-    assert slow.heartbeat() == REBALANCE
-    silent = Consumer(group, rebalance_ms=1000)
-    assert silent.enter().error_code == 0
-    ids = {slow.member_id, silent.member_id}
-    wait_until(subject, lambda: not ids & set(group.targets()), f"group {group.id} has removed both classic members")
-    assert slow.heartbeat() == UNKNOWN_MEMBER
-    assert silent.heartbeat() == UNKNOWN_MEMBER
-    assert set(group.targets()) == {"A"}
-
-
 @pytest.mark.rule("GN-56")
 def test_offset_commits_and_fetches_of_classic_members_need_the_current_generation(subject: Subject) -> None:
     group = ConsumerGroup(subject)

@@ -1,0 +1,47 @@
+"""Tests of the timeouts of classic members in a group of the new protocol (KIP-848)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup
+from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_group_migration import REBALANCE, UNKNOWN_MEMBER, Consumer, stable
+
+PROFILE = "migration"
+pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=True)
+REBALANCE_MS = 1_000
+
+
+@pytest.mark.rule("GN-59")
+def test_classic_members_are_removed_if_they_do_not_join_or_sync_in_time(subject: Subject) -> None:
+    """One member sends only heartbeats and does not join again. The other one has joined, and does not sync. Heartbeats do not restart a timeout."""
+    group = ConsumerGroup(subject)
+    slow = stable(group, rebalance_ms=REBALANCE_MS)
+    assert group.enter("A") == (2, [])
+    assert slow.heartbeat() == REBALANCE
+    silent = Consumer(group, rebalance_ms=REBALANCE_MS)
+    assert silent.enter().error_code == 0
+    ids = {slow.member_id, silent.member_id}
+    wait_until(
+        subject,
+        lambda: slow.heartbeat() == UNKNOWN_MEMBER and not ids & set(group.targets()),
+        f"group {group.id} has removed both classic members",
+    )
+    assert silent.heartbeat() == UNKNOWN_MEMBER
+    assert set(group.targets()) == {"A"}
+
+
+@pytest.mark.rule("GN-59")
+def test_classic_member_that_joins_again_after_several_heartbeats_is_not_removed(subject: Subject) -> None:
+    """Each heartbeat gets REBALANCE_IN_PROGRESS. The member then joins again within its rebalance timeout, and revokes partitions."""
+    group = ConsumerGroup(subject)
+    member = stable(group, rebalance_ms=REBALANCE_MS)
+    assert group.enter("A") == (2, [])
+    assert [member.heartbeat() for _ in range(3)] == [REBALANCE] * 3
+    _, _, kept = member.rejoin(*ALL)
+    assert member.rejoin(*kept)[0] == 2
+    subject.pass_ms(REBALANCE_MS + 1_000)
+    assert member.heartbeat() == 0
+    assert set(group.targets()) == {"A", member.member_id}
