@@ -17,6 +17,8 @@ PROFILE = "consumer"
 pytestmark = pytest.mark.needs(offsets_topic=True)
 
 REVOKE_WITHIN_MS = 1500
+AWAY_EPOCH = -2
+"""The member epoch with which a static member leaves its group for a while."""
 
 
 def split(group: ConsumerGroup, **fields: Any) -> tuple[list[int], list[int]]:
@@ -216,6 +218,19 @@ def test_member_that_does_not_revoke_in_time_is_fenced_despite_heartbeats(subjec
     assert refusal(group.heartbeat("A", 1)) == unknown("A", group)
     assert group.beat("B", 2, []) == (3, ALL)
     assert group.epochs == ("Stable", 3, 3)
+
+
+@pytest.mark.rule("GN-29", "GN-35")
+def test_absent_static_member_is_not_removed_at_the_end_of_its_rebalance_timeout(subject: Subject) -> None:
+    """Static member A leaves with epoch -2 before it has revoked the partitions for member B. A keeps its other partitions for its next instance."""
+    group = ConsumerGroup(subject)
+    kept, moved = split(group, instance_id="i1", timeout_ms=REVOKE_WITHIN_MS)
+    assert group.result(group.heartbeat("A", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
+    subject.pass_ms(REVOKE_WITHIN_MS + 1_000)
+    assert {member.member_id: member.member_epoch for member in group.described().members} == {"A": AWAY_EPOCH, "B": 2}
+    assert group.beat("B", 2, []) == (2, moved)
+    assert group.enter("C", instance_id="i1") == (2, kept)
+    assert group.epochs == ("Stable", 2, 2)
 
 
 @pytest.mark.rule("GN-16", "GN-17", "SN-41")
