@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.conformance.groups import Client, Group, enter_together, has_new_coordinator, make_stable
-from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.hash_order import java_order, scala_table_order
 from kafkaproto.partitioner import java_hash_bits
@@ -138,6 +138,28 @@ def test_join_group_v0_member_has_its_session_timeout_as_rebalance_timeout(subje
     assert a.heartbeat() == 25
 
 
+@pytest.mark.rule("GC-22")
+@pytest.mark.parametrize("factors", [(1, 2), (2, 1)])
+def test_join_phase_lasts_as_long_as_the_longest_rebalance_timeout_of_all_members(
+    subject: Subject, factors: tuple[int, int]
+) -> None:
+    """The leader joins again with another protocol, and the other member sends only heartbeats. After the longer timeout it is removed.
+
+    factors: the rebalance timeouts of both members, the leader's first, in units of 2 s (`REBALANCE_MS`).
+    """
+    group = Group(subject)
+    leader, silent = (group.client(rebalance_ms=factor * REBALANCE_MS) for factor in factors)
+    make_stable(leader, silent)
+    leader.protocols = [("range", b"new")]
+    leader.send_join()
+    group.wait_for("PreparingRebalance", 2)
+    assert silent.heartbeat() == 27
+    response = leader.join_response()
+    subject.assert_took(response, 2 * REBALANCE_MS)
+    assert [member.member_id for member in response.message.members] == [leader.member_id]
+    assert silent.heartbeat() == 25
+
+
 @pytest.mark.rule("GC-25")
 def test_rebalance_timeout_of_static_members_restarts_until_one_of_them_rejoins(subject: Subject) -> None:
     """One of three static members leaves, and the others do not join again. When the rebalance timeout ends without a join, it restarts.
@@ -196,6 +218,18 @@ def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject:
     assert SESSION_MS - 200 <= subject.now_ms() - start_ms <= SESSION_MS + subject.slack_ms + 100
     assert client.heartbeat() == 25
     assert group.client().enter().generation_id == 3
+
+
+@pytest.mark.rule("GC-45")
+def test_member_that_only_commits_offsets_outlives_its_session_timeout(subject: Subject) -> None:
+    topic, group = new_topic(subject).name, Group(subject)
+    client = group.client(session_ms=SESSION_MS)
+    make_stable(client)
+    for offset in range(3):
+        subject.pass_ms(SESSION_MS / 2)
+        assert client.commit({topic: {0: (offset, "")}}) == {(topic, 0): 0}
+    assert group.state() == ("Stable", 1)
+    assert client.heartbeat() == 0
 
 
 @pytest.mark.rule("GC-29", "GC-45")
