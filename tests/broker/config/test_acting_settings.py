@@ -100,6 +100,7 @@ def test_transaction_timeout_above_transaction_max_timeout_ms_is_rejected() -> N
         assert client.ask(InitProducerIdRequest("shop", timeout_ms), 3).error_code == error_code
 
 
+@pytest.mark.rule("GN-52")
 @pytest.mark.parametrize(("refresh_ms", "resolutions"), [(20_000, 2), (600_000, 0)])
 def test_subscribed_topic_regex_is_resolved_at_every_regex_refresh_interval(refresh_ms: int, resolutions: int) -> None:
     """Each match of a pattern with the topics writes one record (GN-51)."""
