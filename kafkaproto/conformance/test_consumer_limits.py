@@ -151,10 +151,10 @@ def test_static_member_that_left_with_epoch_minus_2_is_removed_at_session_timeou
     assert group.enter("B", instance_id="i1") == (3, ALL)
 
 
-def classic_join(group: ConsumerGroup, version: int) -> Any:
-    """Send the JoinGroup of a new member to a group of the new protocol, and return the response."""
+def classic_join(group: ConsumerGroup, version: int, instance_id: str | None = None) -> Any:
+    """Send a JoinGroup without a member id to a group of the new protocol, and return the response. instance_id: None for a dynamic member."""
     protocols = [JoinGroupRequestProtocol("range", subscription(group.topic.name))]
-    return group.ask(JoinGroupRequest(group.id, 10_000, 10_000, "", None, "consumer", protocols), version)
+    return group.ask(JoinGroupRequest(group.id, 10_000, 10_000, "", instance_id, "consumer", protocols), version)
 
 
 @pytest.mark.rule("GC-30", "GN-14")
@@ -177,3 +177,24 @@ def test_consumer_group_rejects_members_beyond_group_consumer_max_size(subject: 
     assert group.heartbeat("C", -1).error_code == 0
     assert classic_join(group, 3).error_code == 0
     assert refusal(group.join("D"))[0] == FULL
+
+
+@pytest.mark.rule("GC-30", "GN-32")
+def test_full_consumer_group_rejects_a_static_member_with_a_new_member_id(subject: Subject) -> None:
+    """Static member A and a static classic member restart while the group is full. A new process does not know the member id of the old one.
+
+    When member C has left, both restarts succeed.
+    """
+    group = ConsumerGroup(subject)
+    assert group.enter("A", instance_id="i1")[0] == 1
+    assert classic_join(group, 5, "i2").error_code == 0
+    assert group.enter("C")[0] == 3
+    assert group.result(group.heartbeat("A", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
+    assert refusal(group.join("B", instance_id="i1"))[0] == FULL
+    response = classic_join(group, 5, "i2")
+    assert (response.error_code, response.member_id) == (FULL, "")
+    assert {m.instance_id: m.member_id for m in group.described().members}["i1"] == "A"
+    assert group.heartbeat("C", -1).error_code == 0
+    assert group.join("B", instance_id="i1").error_code == 0
+    assert classic_join(group, 5, "i2").error_code == 0
+    assert sorted(str(m.instance_id) for m in group.described().members) == ["i1", "i2"]

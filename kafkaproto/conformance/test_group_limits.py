@@ -90,6 +90,28 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
     assert follower.join().error_code == 0
 
 
+@pytest.mark.rule("GC-30", "GC-31")
+def test_full_group_rejects_a_static_member_that_restarts_without_its_member_id(subject: Subject) -> None:
+    """The group has two members, as many as it may have. With its member id, the static member may join again, also after the rejected restart."""
+    group = Group(subject)
+    old, other = group.client(instance="i1"), group.client(instance="i2")
+    old.send_join()
+    other.send_join()
+    responses = old.joined(), other.joined()
+    assert [(response.error_code, response.generation_id) for response in responses] == [(0, 1)] * 2
+    leader, follower = (old, other) if responses[0].members else (other, old)
+    follower.send_sync()
+    assert (leader.sync({}).error_code, follower.synced().error_code) == (0, 0)
+    restarted = group.client(instance="i1").join()
+    assert (restarted.error_code, restarted.member_id, restarted.generation_id) == (81, "", -1)
+    assert (old.heartbeat(), group.state()) == (0, ("Stable", 2))
+    group.leave(("", "i2"))
+    group.wait_for("PreparingRebalance", 1)
+    assert old.join().error_code == 0
+    restarted = group.client(instance="i1").join()
+    assert (restarted.error_code, restarted.member_id == old.member_id) == (0, False)
+
+
 @pytest.mark.rule("GC-19", "GC-30")
 def test_member_id_rejected_by_a_full_group_is_unknown_even_after_a_member_has_left(subject: Subject) -> None:
     """Three clients get a member id, and two of them join. The third is rejected, and its member id stays unknown, even after a member has left."""
