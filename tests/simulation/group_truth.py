@@ -73,8 +73,8 @@ class GroupTruth:
         """Whether the coordinator may have forgotten the empty group, so that its offsets are hidden until it is created again (GN-63)."""
         self.times_forgotten = 0
         self._ids: set[str] = set()
-        self._was_classic = False
         """The ids of the members at the last check."""
+        self._was_classic = False
 
     def offset_of(self, place: Place) -> CommittedOffset:
         """Return what is known of the committed offset of a partition."""
