@@ -391,8 +391,8 @@ def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[li
 
 
 def write_long_array(values: list[Any], fmt: str) -> bytes:
-    """Return the encoded numbers of an array, without their count.
+    """Return the encoded numbers of an array with many items, without the count of items.
 
-    fmt: the format character of one number, for example "i".
+    fmt: the format character of one number in the module `struct`, for example "i".
     """
     return struct.pack(f">{len(values)}{fmt}", *values)

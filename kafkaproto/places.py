@@ -21,8 +21,8 @@ from kafkaproto.wire_type import WireType
 class Place(NamedTuple):
     """One encoded part of a message: a field's value, the count of an array, the marker of a nullable struct, or a tag.
 
-    ``path`` uses the field names of the JSON form and omits the message's name. ``offset`` and ``size`` are in bytes. ``value`` is the field's value
-    in JSON form, or a text or None about a count, marker or tag.
+    ``path`` uses the field names of the JSON form and omits the message's name. ``offset`` and ``size`` are in bytes. ``value`` is the value of a
+    field in JSON form; for a count, marker or tag it is a short description, such as the number of items, or None.
     """
 
     path: str

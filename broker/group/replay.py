@@ -105,7 +105,7 @@ def load(read: Iterable[Change]) -> Loaded:
 
 
 def apply(loaded: Loaded, change: Change) -> None:
-    """Apply the next change of a partition of `__consumer_offsets` to `loaded` (GO-11)."""
+    """Change the loaded state of the groups in a partition of `__consumer_offsets` as the partition's next record says (GO-11)."""
     for entry in change.records:
         if isinstance(entry, CommittedOffsets):
             _apply_commit(loaded, entry.group_id, entry.offsets, change.producer_id)

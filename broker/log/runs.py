@@ -178,7 +178,8 @@ class Runs:
         """Return an offset that is above all records of a read of `size_bytes` bytes, which begins with the batch that contains `offset`.
 
         The result may be higher than necessary, as in Kafka (`fetchUpperBoundOffset`), because only batches with an entry in the sparse index of the
-        partition's store are considered. A run is a range of the replica's batches in the store. The result is:
+        partition's store are considered. The store has the batches of all replicas of the partition; a run is a range of batches that this replica
+        has. The result is:
 
         - the last offset of the first batch after the read that has an index entry, if this batch is in the same segment and run as the read;
         - otherwise the end offset of the run, if the run ends in this segment;

@@ -155,7 +155,7 @@ def test_committed_offset_does_not_expire_while_a_transaction_has_a_commit_for_i
 
 @pytest.mark.rule("GO-11", "GO-24")
 def test_new_coordinator_counts_retention_from_the_time_when_the_group_became_empty(subject: Subject) -> None:
-    """The stored group became Empty before the retention time, so its new offset expires at the first check after a coordinator has loaded the group.
+    """The stored group became Empty before the retention time, so its new offset expires soon after another coordinator has loaded the group.
 
     The test writes the record of the group itself, with the client id of Kafka's own admin client.
     """

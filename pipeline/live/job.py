@@ -1,8 +1,11 @@
-"""The streaming query: reads the journal topic with Spark's Kafka source, writes a table of clients by window, and alerts with its Kafka sink.
+"""The streaming query reads the journal topic with Spark, writes a table of the clients' throttles and lag, and sends alerts to a Kafka topic.
 
-In the journal topic, the broker of this project publishes throttles and the offsets that clients reach; `broker/observe/journal_topic.py` describes
-the records. One folder holds everything that the job needs to continue after a restart: `state` is Spark's checkpoint (offsets and open windows),
-`table` has the rows of each micro-batch. These rows also show which clients already have an alert in a window.
+The table has one row for each client and time window. A client that exceeds a limit causes an alert, at most one in a window.
+
+In the journal topic, the broker of this project publishes throttles, and the offsets that clients have read and written;
+`broker/observe/journal_topic.py` describes the records. One folder holds everything that the job needs to continue after a restart: `state` is
+Spark's checkpoint (offsets and open windows), `table` has the rows of each micro-batch. These rows also show which clients already have an alert in
+a window.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_each_pattern_for_masking_tool_output_is_used_by_at_least_one_comparison
     assert used == set(PATTERNS)
 
 
-def test_tool_comparison_reports_different_leader_epochs_of_the_quorum() -> None:
+def test_comparison_of_kafka_tools_reports_different_leader_epochs_of_the_quorum() -> None:
     epoch_1, epoch_2 = (Output(0, f"LeaderEpoch:            {epoch}", "") for epoch in (1, 2))
     assert lines(epoch_1, PORTS, "quorum") != lines(epoch_2, PORTS, "quorum")
 

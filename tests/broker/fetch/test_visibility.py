@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_out_of_range_error_has_watermark_and_log_start_if_broker_follows_kips(offset: int) -> None:
+def test_out_of_range_error_has_watermark_and_log_start_with_semantics_kip(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")

@@ -160,7 +160,7 @@ def test_commit_after_a_transaction_expired_or_its_producer_was_fenced_is_reject
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_fenced_producer_cannot_end_or_continue_its_transaction_with_end_txn_v5(commit: bool) -> None:
+def test_fenced_producer_of_transaction_version_2_can_neither_end_nor_produce(commit: bool) -> None:
     """With transaction version 2, EndTxn with the previous epoch counts as repeated (TX-59), so fence_producer raises the epoch by two."""
     with cluster(topics={"orders": 1}, release="4.2") as c:
         producer, topic = Producer(subject_of(c), "shop"), Topic(subject_of(c), "orders")

@@ -13,8 +13,8 @@ columns, separated by tabs:
     `LOW..HIGH`: a number from LOW to HIGH, both included; LOW or HIGH may be missing
     `+`: any text that is not empty; `TEXT+`: TEXT, followed by any text that is not empty
     `replicas`: a list of replicas, in the form `partition:broker,...`
-  A `~` before the first alternative says that upper and lower case are the same; a `+` before it or
-  alone, in the line of a list, that the list must not be empty.
+  A `~` before the first alternative says that upper and lower case are the same. If the type is
+  `list`, a `+` at the start says that the list must not be empty; the alternatives may follow it.
 - `mode`: when the value may change: `r`: never, it is fixed when the broker starts; `b`: while the
   broker runs, for one broker at a time; `c`: the same, for one broker or for all of them. An `i`
   after this letter says that the setting is internal: DescribeConfigs returns it only if it is set.
