@@ -63,6 +63,18 @@ def test_error_in_a_mounted_properties_file_starts_with_file_path_and_line_numbe
     assert str(error.value).startswith(f"{path}:2: num.partitions must be an integer from 1")
 
 
+NAMED_LISTENERS = {
+    "KAFKA_LISTENERS": "INSIDE://:1,OUTSIDE://:2,CONTROLLER://:3",
+    "KAFKA_ADVERTISED_LISTENERS": "INSIDE://elsewhere:1,OUTSIDE://elsewhere:2",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "KAFKA_INTER_BROKER_LISTENER_NAME": "INSIDE",
+    "KAFKA_EARLY_START_LISTENERS": "CONTROLLER",
+    "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+    "KAFKA_PROCESS_ROLES": "broker,controller",
+}
+"""Variables that define and name listeners, all of which `--host` and `--port` replace."""
+
+
 def test_container_without_listeners_binds_every_address_and_advertises_localhost(tmp_path: Path) -> None:
     assert listeners(tmp_path / "missing") == [[Listener("PLAINTEXT", "0.0.0.0", 9092, "localhost", 9092)]]
     assert listeners(tmp_path, "--brokers", "3", KAFKA_NUM_PARTITIONS="3") == [
@@ -86,9 +98,7 @@ def test_container_without_listeners_binds_every_address_and_advertises_localhos
 def test_command_line_options_set_the_listener_of_a_container(
     arguments: tuple[str, ...], expected: tuple[object, ...], tmp_path: Path
 ) -> None:
-    variables = (
-        {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://elsewhere:1"} if arguments[0] in ("--port", "--host") else {}
-    )
+    variables = NAMED_LISTENERS if arguments[0] in ("--port", "--host") else {}
     [[listener]] = listeners(tmp_path, *arguments, **variables)
     assert listener == Listener("PLAINTEXT", *expected)
 

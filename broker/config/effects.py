@@ -149,7 +149,7 @@ NARROWER = {
     "offsets.commit.required.acks": "-1 to offsets.topic.replication.factor",
     "default.replication.factor": "any integer",
 }
-"""Maps each broker setting of `DIFFERENT_RANGES` whose range is narrower than the range with which Kafka starts to the latter, in words."""
+"""Maps broker settings to the range with which Kafka starts, in words, where the range in `DIFFERENT_RANGES` is narrower."""
 
 THREAD_COUNTS = (
     "background.threads",
@@ -186,6 +186,7 @@ NOTES = {
         "PLAINTEXT only: TLS and SASL are not served",
     ),
     "group.consumer.assignors": "names of Kafka's two classes; from 4.0 on also uniform and range",
+    **dict.fromkeys(("log.dir", "log.dirs"), "not empty"),
     "controller.listener.names": "any names; the broker skips these listeners, because its controller opens none",
     **dict.fromkeys(REMOVED, "Kafka 3.0 removed it; set a client quota instead"),
 }

@@ -19,7 +19,7 @@ _BOUNDED = (
     f"group.streams.{_INTERVAL}",
     f"group.streams.{_TIMEOUT}",
 )
-"""Settings whose value must be from a setting with `min.` to one with `max.` after the kind of group."""
+"""Settings that must be from `group.<kind>.min.<name>` to `group.<kind>.max.<name>`."""
 _MOST = (
     ("group.share.max.size", "group.share.max.share.sessions"),
     ("group.streams.num.standby.replicas", "group.streams.max.standby.replicas"),

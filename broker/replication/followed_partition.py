@@ -118,10 +118,12 @@ class FollowedPartition:
     def available_bytes(self) -> int | None:
         """Return how many bytes the leader counts for this partition towards replica.fetch.min.bytes; None if it does not wait for more (F-29, F-30).
 
-        It does not wait if a later segment has further records, because a fetch returns records of only one segment.
+        It does not wait if a later segment has further records, because a fetch returns records of one segment, nor if the follower is out of range.
         """
         log, offset = self.leader.log, self.follower.log.log_end_offset
-        if offset < log.log_start_offset or log.is_on_older_segment(offset, log.log_end_offset):
+        if not log.log_start_offset <= offset <= log.log_end_offset or log.is_on_older_segment(
+            offset, log.log_end_offset
+        ):
             return None
         return min(log.bytes_between(offset, log.log_end_offset), self._settings.partition_max_bytes)
 

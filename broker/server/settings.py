@@ -17,7 +17,15 @@ from kafkaproto.broker.config.values import ConfigError, split_broker
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
 EVERY_ADDRESS = ("", "0.0.0.0", "::")
-LISTENERS = ("listeners", "advertised.listeners")
+LISTENERS = (
+    "listeners",
+    "advertised.listeners",
+    "listener.security.protocol.map",
+    "inter.broker.listener.name",
+    "early.start.listeners",
+    "control.plane.listener.name",
+)
+"""Settings that define or name listeners. `--host` and `--port` replace them."""
 
 logger = logging.getLogger("kafkaproto")
 
@@ -32,7 +40,7 @@ def settings_of_options(
     - with `--container`: the file `server.properties` in its folder, if there is one
     - the files of `--config`, in the given order
     - with `--container`: environment variables
-    - `--host` and `--port`: if one of these options is given, all listeners of the sources above are ignored
+    - `--host` and `--port`: if one of these options is given, the settings of the sources above that define or name listeners are ignored
     - `-c`
 
     variables: the environment variables. warn: a function called with one line for each unknown setting of a file or variable. Raises ConfigError if

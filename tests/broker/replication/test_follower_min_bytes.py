@@ -120,6 +120,17 @@ def test_first_fetch_from_a_new_leader_returns_all_partitions_that_reach_min_byt
     assert copied(cluster) == (1, 1)
 
 
+def test_follower_beyond_the_end_of_a_new_leader_does_not_wait_for_min_bytes() -> None:
+    cluster = followed(1000)
+    replica(cluster, 1, "t").log.restart_at(10)  # empty, so that it is not truncated before its first fetch
+    for topic in ("t", "u"):
+        cluster.state.nodes[1].replicas.following.unfollow(topic, 0)
+        cluster.state.nodes[1].replicas.following.follow(replica(cluster, 1, topic))
+    assert copied(cluster) == (10, 0)
+    cluster.run()
+    assert copied(cluster) == (0, 0)
+
+
 def test_first_fetch_from_a_new_leader_waits_for_min_bytes() -> None:
     cluster = followed(1000)
     cluster.advance(WAIT_MS)
