@@ -20,7 +20,9 @@ from kafkaproto.broker.server.trace_writer import TraceWriter
 from kafkaproto.broker.server.tracing import Recording
 from kafkaproto.conformance.client import SocketConnection
 from kafkaproto.header import decode_request_header
+from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.pipeline.ask import ask
 from kafkaproto.testing import cluster
 from kafkaproto.trace.format import Event, Exchange, event
 from kafkaproto.trace.reading import Trace, files_of
@@ -98,8 +100,10 @@ def test_no_connection_is_accepted_before_the_trace_starts(tmp_path: Path, monke
     monkeypatch.setattr(tracing, "Recording", begin)
     with cluster(2, trace=tmp_path) as c:
         assert [f"{host}:{port}" for host, port in connection_states] == c.bootstrap_servers
-        for address in connection_states:
-            socket.create_connection(address, PATIENCE_S).close()
+        for host, port in connection_states:
+            ask(
+                f"{host}:{port}", ApiVersionsRequest(), 0
+            )  # its response shows that the broker has accepted the connection
     recorded = [(entry.facts["broker"], entry.kind) for entry in events(tmp_path)]
     assert sorted(recorded) == [(broker, kind) for broker in (0, 1) for kind in ("closed", "opened")]
 
