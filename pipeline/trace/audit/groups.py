@@ -394,7 +394,7 @@ def fenced_commits(tables: Tables) -> DataFrame:
 
 RULES = (
     Rule("21", "generations of a group and epochs of its members never decrease in responses", ERROR, generations),
-    Rule("21-moved", "a group's generation or epoch never falls in the records of one broker", ERROR, recorded_epochs),
+    Rule("21-moved", "on one broker, the generation or epoch of a group never decreases", ERROR, recorded_epochs),
     Rule("22", "no partition has two owners in a group", ERROR, owners),
     Rule("23", "no commit of a fenced member is accepted", ERROR, fenced_commits),
 )
