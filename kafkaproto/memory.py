@@ -56,7 +56,7 @@ SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36
 MEMORYVIEW = 184
 UNKNOWN_TAG = 83
-"""The most memory in bytes that an unknown tagged field, decoded as (tag, bytes), takes in addition to 12 bytes (`FREE`) per encoded byte."""
+"""How many bytes of memory an unknown tagged field, decoded as (tag, bytes), takes at most beyond 12 bytes (`FREE`) for each encoded byte."""
 
 
 def room_for(size: int) -> int:

@@ -185,7 +185,7 @@ class LengthPrefixed(WireType):
         return end
 
     def emit_length_encode(self, code: FlatCode, length: str, long_form: str = "uvarint") -> None:
-        """Add code that encodes a length. The variable ``length`` holds the number to send: the length, or the length plus one if compact.
+        """Add code that encodes a length. length: the name of that code's variable with the length or, if compact, with the length plus one.
 
         long_form: the name of the function in `kafkaproto.flat` that encodes a compact length of more than one byte.
         """

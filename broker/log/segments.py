@@ -132,7 +132,7 @@ class MemorySegment(_Extent):
         """Reserve memory for `length` more bytes of a segment that has `size` bytes, and return `size + length`.
 
         Returns 0 if the new bytes must go to a file: because the memory budget is used up, or because the segment would exceed 64 KiB and the
-        broker may still open files.
+        number of open files is below its limit.
         """
         budget = self._budget
         if size + length > SMALL_SEGMENT_BYTES and budget.open_files < budget.file_limit:

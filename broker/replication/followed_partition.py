@@ -86,7 +86,10 @@ class FollowedPartition:
         return self.leader.topic, self.leader.index
 
     def own_overrides(self, overrides: dict[tuple[str, int], FetcherOverrides]) -> FetcherOverrides:
-        """Return what a test has set for the partition, to be changed. overrides: that of all partitions, to which it is added if it is new."""
+        """Return the hold and the delay of the partition, which the caller may change, and create them if a test has set none yet.
+
+        overrides: those of all partitions, by (topic, index); new ones are added to it.
+        """
         if self.overrides is None:
             self.overrides = overrides[self.name] = FetcherOverrides()
         return self.overrides

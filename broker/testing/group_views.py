@@ -15,7 +15,7 @@ from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.broker.group.results import UNKNOWN_GROUP
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from kafkaproto.broker.testing.arguments import check_text, unknown
-from kafkaproto.broker.testing.leaders import missing_coordinator
+from kafkaproto.broker.testing.leaders import check_loaded, missing_coordinator
 from kafkaproto.broker.testing.records import leader_of
 from kafkaproto.broker.testing.tracebacks import is_hidden
 from kafkaproto.data import consumer_protocol_assignment
@@ -108,18 +108,13 @@ def check_coordinator(cluster: Cluster, group_id: str) -> None:
     Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) while a broker is loading the group, and COORDINATOR_NOT_AVAILABLE (15) if no running broker
     coordinates it.
     """
-    broker_id = _loading_broker(cluster, group_id)
-    if broker_id is not None:
-        raise KafkaError(
-            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-            f"broker {broker_id} is still loading the group {group_id!r} from {OFFSETS_TOPIC}, if it exists; "
-            f"call wait_for_group({group_id!r}) first",
-        )
-    if (reason := _missing_coordinator(cluster, group_id)) is not None:
-        raise KafkaError(
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"the group {group_id!r}, if it exists, has no coordinator, because {reason}; start a broker that has this partition",
-        )
+    check_loaded(
+        f"group {group_id!r}",
+        OFFSETS_TOPIC,
+        _loading_broker(cluster, group_id),
+        _missing_coordinator(cluster, group_id),
+        f"wait_for_group({group_id!r})",
+    )
 
 
 def missing_group(cluster: Cluster, group_id: str) -> str | None:

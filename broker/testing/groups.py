@@ -45,7 +45,10 @@ class GroupMethods(Base):
     """A base class of test clusters, with the methods that read and change consumer groups of both protocols."""
 
     def groups(self) -> dict[str, GroupSeen]:
-        """Return groups by id, including groups that have only committed offsets, without groups whose coordinator is stopped or still loads them."""
+        """Return the groups by id, also those that have only committed offsets.
+
+        Groups whose coordinator is stopped or still loads them are left out.
+        """
         return self._run(lambda: {group_id: group_seen(self.state, group_id) for group_id in group_ids(self.state)})
 
     def group(self, group_id: str) -> GroupSeen:
@@ -65,8 +68,8 @@ class GroupMethods(Base):
     def rebalances(self, group_id: str) -> list[RebalanceSeen]:
         """Return the last 100 rebalances of a group, oldest first, each with its causes. A deleted group keeps its rebalances.
 
-        Raises ValueError, which names the existing groups, for a group that has never existed, and KafkaError as `group` does for a group without
-        rebalances.
+        Raises ValueError, which names the existing groups, for a group that has never existed. For a group without rebalances, raises KafkaError as
+        `group` does.
         """
 
         check_text("group_id", group_id, "readers")
@@ -101,7 +104,7 @@ class GroupMethods(Base):
         In a classic group, the coordinator acts as though a second process had joined with the member's `group.instance.id`. There is no such
         process, so no request of the new member follows. The next request of the fenced member gets FENCED_INSTANCE_ID (82).
 
-        Raises ValueError if there is no such group or member, and for a dynamic member of a classic group, and KafkaError as `group` does.
+        Raises ValueError if there is no such group or member, or if the member is a dynamic one of a classic group, and KafkaError as `group` does.
         """
 
         def act() -> None:

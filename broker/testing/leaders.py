@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import NO_LEADER
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.partitioner import java_hash
 
 
@@ -26,3 +28,25 @@ def missing_coordinator(cluster: Cluster, internal_topic: str, key: str, counts:
         if not cluster.nodes[leader].running:
             return f"broker {leader}, which leads {internal_topic}-{index}, is stopped"
     return None
+
+
+def check_loaded(
+    named_id: str, internal_topic: str, loading_broker_id: int | None, missing: str | None, wait: str
+) -> None:
+    """Raise an error if a group or transactional id that was not found may exist, because no running coordinator has loaded it.
+
+    named_id: the id with its kind, such as "group 'readers'". loading_broker_id: the broker that is loading its partition of the internal topic, None
+    if no broker is. missing: why it has no coordinator (`missing_coordinator`). wait: the call of the test API that waits for it.
+
+    Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) or COORDINATOR_NOT_AVAILABLE (15).
+    """
+    if loading_broker_id is not None:
+        raise KafkaError(
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            f"broker {loading_broker_id} is still loading the {named_id} from {internal_topic}, if it exists; call {wait} first",
+        )
+    if missing is not None:
+        raise KafkaError(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            f"the {named_id}, if it exists, has no coordinator, because {missing}; start a broker that has this partition",
+        )

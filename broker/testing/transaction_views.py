@@ -9,7 +9,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
 from kafkaproto.broker.testing.arguments import check_text, unknown
 from kafkaproto.broker.testing.group_views import PartitionKey
-from kafkaproto.broker.testing.leaders import missing_coordinator
+from kafkaproto.broker.testing.leaders import check_loaded, missing_coordinator
 from kafkaproto.broker.testing.tracebacks import is_hidden
 from kafkaproto.broker.transaction.transaction import Transaction, TransactionState
 from kafkaproto.error_codes import ErrorCode
@@ -96,18 +96,13 @@ def find_transaction(cluster: Cluster, transactional_id: str) -> tuple[Transacti
         for transaction in coordinator.store:
             if transaction.transactional_id == transactional_id:
                 return transaction, coordinator, broker_id
-    loading_broker_id = loading_broker(cluster, transactional_id)
-    if loading_broker_id is not None:
-        raise KafkaError(
-            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-            f"broker {loading_broker_id} is still loading the transactional id {transactional_id!r} from {TRANSACTION_TOPIC}, if it exists; call "
-            f"wait_for_transaction({transactional_id!r}, ...) first",
-        )
-    if (reason := missing_transaction_coordinator(cluster, transactional_id)) is not None:
-        raise KafkaError(
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"the transactional id {transactional_id!r}, if it exists, has no coordinator, because {reason}; start a broker that has this partition",
-        )
+    check_loaded(
+        f"transactional id {transactional_id!r}",
+        TRANSACTION_TOPIC,
+        loading_broker(cluster, transactional_id),
+        missing_transaction_coordinator(cluster, transactional_id),
+        f"wait_for_transaction({transactional_id!r}, ...)",
+    )
     raise unknown(
         "transactional_id", transactional_id, "an existing transactional id", sorted(all_transactions(cluster))
     )

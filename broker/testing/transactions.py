@@ -44,9 +44,9 @@ class TransactionMethods(Base):
     """A base class of test clusters, with the methods that read and change transactions."""
 
     def transactions(self, state: str | None = None) -> dict[str, TransactionSeen]:
-        """Return the transactions by transactional id, without ids whose coordinator is stopped or still loads them.
+        """Return the transactions by transactional id. state: return only those in this state, such as "Ongoing"; None for all.
 
-        state: return only transactions in this state, such as "Ongoing"; None for all.
+        Ids whose coordinator is stopped or still loads them are left out.
         """
         if state is not None:
             check_choice("state", state, _STATES, "Ongoing")

@@ -72,7 +72,7 @@ def test_scala_coordinator_orders_offset_commit_records_by_hash_java_by_request(
 
 @pytest.mark.rule("GO-4", "GO-21")
 @pytest.mark.parametrize("count", [4, 5, 9])
-def test_partly_rejected_offset_commit_writes_accepted_offsets_in_the_order_of_kafka(
+def test_partly_rejected_commit_is_written_in_hash_order_by_scala_else_as_requested(
     subject: Subject, count: int
 ) -> None:
     """Every second offset has too long metadata. In Scala, a hash table of more than four offsets stays one when offsets are removed from it."""

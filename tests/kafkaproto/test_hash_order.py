@@ -219,7 +219,7 @@ def test_partitions_are_sorted_as_in_a_scala_map_copied_from_a_mutable_map(order
 
 
 def test_filtered_scala_map_has_hash_order_if_more_than_4_items_were_added_before() -> None:
-    """The order is that of a real 3.9.1 in `test_partly_rejected_offset_commit_writes_accepted_offsets_in_the_order_of_kafka`."""
+    """The order is that of a real 3.9.1 in `test_partly_rejected_commit_is_written_in_hash_order_by_scala_else_as_requested`."""
     added = partitions("w-0 w-2 spt-3 tu-9 spt-8")
     kept = partitions("w-0 w-2 tu-9")
     assert scala_filtered_order(added[:4], kept, topic_id_partition_hash_bits) == kept

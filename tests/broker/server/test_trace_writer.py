@@ -101,9 +101,8 @@ def test_no_connection_is_accepted_before_the_trace_starts(tmp_path: Path, monke
     with cluster(2, trace=tmp_path) as c:
         assert [f"{host}:{port}" for host, port in connection_states] == c.bootstrap_servers
         for host, port in connection_states:
-            ask(
-                f"{host}:{port}", ApiVersionsRequest(), 0
-            )  # its response shows that the broker has accepted the connection
+            # The response shows that the broker has accepted the connection.
+            ask(f"{host}:{port}", ApiVersionsRequest(), 0)
     recorded = [(entry.facts["broker"], entry.kind) for entry in events(tmp_path)]
     assert sorted(recorded) == [(broker, kind) for broker in (0, 1) for kind in ("closed", "opened")]
 

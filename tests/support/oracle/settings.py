@@ -11,10 +11,10 @@ columns, separated by tabs:
   allowed. A `|` separates alternatives. An alternative is one of these:
     a value
     `LOW..HIGH`: a number from LOW to HIGH, both included; LOW or HIGH may be missing
-    `+`: any text that is not empty; `TEXT+`: TEXT, followed by any text that is not empty
+    `TEXT+`: TEXT, followed by any text that is not empty
     `replicas`: a list of replicas, in the form `partition:broker,...`
-  A `~` before the first alternative says that upper and lower case are the same. If the type is
-  `list`, a `+` at the start says that the list must not be empty; the alternatives may follow it.
+  A `~` at the start says that upper and lower case are the same. A `+` at the start says that the
+  text or the list must not be empty; alternatives, if there are any, follow it.
 - `mode`: when the value may change: `r`: never, it is fixed when the broker starts; `b`: while the
   broker runs, for one broker at a time; `c`: the same, for one broker or for all of them. An `i`
   after this letter says that the setting is internal: DescribeConfigs returns it only if it is set.
