@@ -20,7 +20,7 @@ from tests.support.groups.history import History, Partition
 
 WAIT_SECONDS = 45.0
 COMMIT_SECONDS = 3.0
-SESSION_MS = 4_000
+SESSION_MS = 10_000
 SESSION_SETTINGS = {
     "group.min.session.timeout.ms": "1000",
     "group.consumer.min.heartbeat.interval.ms": "100",
