@@ -73,6 +73,14 @@ def listed_state(group: Group) -> str | None:
     return states.get(group.id)
 
 
+def _parked(group: Group, request: Any, version: int) -> Client:
+    """Send a request that the coordinator parks, and return its client when the coordinator has processed it: a later ListGroups has a response."""
+    client = send(group, request, version)
+    assert client.is_parked()
+    listed_state(group)
+    return client
+
+
 def test_member_with_unreplicated_join_is_not_described_and_cannot_fetch_offsets(subject: Subject) -> None:
     group = ConsumerGroup(subject, 0)
     with two_replicas(group) as follower:
@@ -331,10 +339,8 @@ def test_commit_after_two_unreplicated_delete_groups_survives_only_before_kafka_
     with two_replicas(group) as follower:
         assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
         with held(subject, group.offsets, follower):
-            deletions = [send(group, DeleteGroupsRequest([group.id]), 2) for _ in range(2)]
-            assert deletions[0].is_parked() and deletions[1].is_parked()
-            later = send(group, commit_of(group, topic, 6), 8)
-            assert later.is_parked()
+            deletions = [_parked(group, DeleteGroupsRequest([group.id]), 2) for _ in range(2)]
+            later = _parked(group, commit_of(group, topic, 6), 8)
         errors = [subject.answer(client.connection).message.results[0].error_code for client in deletions]
         assert errors == [0, second_error]
         assert subject.answer(later.connection).message.topics[0].partitions[0].error_code == 0
