@@ -113,7 +113,7 @@ def _matching(regex: str, topics: Iterable[str], group_id: str) -> frozenset[str
     except KafkaError as error:
         logger.warning(
             "group %s: a stored regular expression is invalid and matches no topic, "
-            "so let its members subscribe with a valid one: %s",
+            "so let the members of the group subscribe with a valid one: %s",
             group_id,
             error.message,
         )

@@ -67,7 +67,7 @@ class Segment(Protocol):
         """
 
     def seal(self, end: int) -> None:
-        """Mark the segment as complete: nothing is appended after byte position `end` of the partition's store.
+        """Mark the segment as complete: its last byte is the one before byte position `end` of the partition's store.
 
         Raises StorageError if bytes of a failed append cannot be removed.
         """
@@ -107,7 +107,7 @@ class _Extent:
         """Do nothing: the bytes of the segment need not survive the process, so no append needs fsync. start: not used."""
 
     def seal(self, end: int) -> None:
-        """Mark the segment as complete: nothing is appended after byte position `end` of the partition's store."""
+        """Mark the segment as complete: its last byte is the one before byte position `end` of the partition's store."""
         self.end = end
 
     def drop(self) -> None:
@@ -311,7 +311,7 @@ class NamedSegment(_Extent):
             raise
 
     def seal(self, end: int) -> None:
-        """Mark the segment as complete: nothing is appended after byte position `end` of the partition's store.
+        """Mark the segment as complete: its last byte is the one before byte position `end` of the partition's store.
 
         Raises StorageError if bytes of a failed append cannot be removed.
         """

@@ -213,7 +213,7 @@ def _first(item: Any, names: tuple[str, ...]) -> Any:
 
 
 def _error_code(item: Any) -> int:
-    """Return the first non-zero error code in the fields of a response or of one of its items, 0 if there is none."""
+    """Return the first error code other than 0 in the fields of `item`: a response, or a part of one such as a partition. 0 if there is none."""
     for name in _error_fields(cast(Any, type(item))):
         if code := getattr(item, name):
             return int(code)

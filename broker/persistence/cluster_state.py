@@ -106,7 +106,10 @@ class ClusterPersistence:
         self.topics_left = frozenset(previous_state.topics)
         self.next_producer_id = previous_state.next_producer_id
         self._groups_to_move = dict(previous_state.groups)
-        """Maps group ids to (protocol type, offsets): committed offsets that an earlier version of this broker stored in the metadata log."""
+        """Committed offsets that an earlier version of this broker stored in the metadata log; they move to `__consumer_offsets`.
+
+        Maps group ids to (protocol type, offsets), where offsets maps (topic, partition index) to the committed offset.
+        """
         self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
         self._quotas_restored = False
 
