@@ -13,7 +13,16 @@ from kafkaproto.broker.group.group import GroupState
 from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import PartitionKey, expired
 from kafkaproto.broker.group.rebalance import Rebalance
+from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.broker.group.tombstone_order import order_of_expired
 from kafkaproto.broker.runtime.timers import Timer, Timers
+
+
+def is_unused(group: AnyGroup) -> bool:
+    """Return whether a group has neither members nor offsets, not even in open transactions, so that it can be deleted."""
+    if group.members or group.offsets or group.writing.total():
+        return False
+    return isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)
 
 
 class ExpiringGroups(Protocol):
@@ -21,17 +30,18 @@ class ExpiringGroups(Protocol):
 
     def __iter__(self) -> Iterator[AnyGroup]: ...
 
-    def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int: ...
+    def remove(self, group: AnyGroup, now_ms: int) -> None: ...
 
 
 class OffsetExpiry:
     """Deletes expired offsets every `offsets.retention.check.interval.ms`, while the coordinator has groups.
 
-    rebalance: has the settings of the coordinator, such as the retention time of offsets.
+    storage: writes the tombstones. rebalance: has the settings of the coordinator, such as the retention time of offsets.
     """
 
-    def __init__(self, groups: ExpiringGroups, rebalance: Rebalance, timers: Timers) -> None:
+    def __init__(self, groups: ExpiringGroups, storage: GroupStorage, rebalance: Rebalance, timers: Timers) -> None:
         self._groups = groups
+        self._storage = storage
         self._rebalance = rebalance
         self._timers = timers
         self._timer: Timer | None = None
@@ -70,7 +80,26 @@ class OffsetExpiry:
             expired_keys = expired(group.offsets, None, group.subscribed, retention_ms, now_ms)
         else:
             return
-        self._groups.drop(group, [key for key in expired_keys if key not in group.writing], now_ms, is_check=True)
+        self._delete(group, expired_keys, now_ms)
+
+    def _delete(self, group: AnyGroup, expired_keys: Iterable[PartitionKey], now_ms: int) -> None:
+        """Delete the expired offsets of a group and write their tombstones, also those of the group if it then has neither members nor offsets.
+
+        If an open transaction has a commit for a partition, Kafka's group coordinator in Java keeps the offset. The one in Scala deletes it, and
+        keeps the commit of the transaction (GO-24). If the tombstones cannot be written, the one in Java keeps all offsets until the next check.
+        """
+        is_java = self._storage.is_new_coordinator
+        kept = group.writing if is_java else ()
+        keys = [key for key in expired_keys if key not in kept]
+        keys = order_of_expired(keys, group.offsets, is_java=is_java)
+        offsets = {key: group.offsets.pop(key) for key in keys}
+        deletes_group = is_unused(group)
+        if self._storage.delete(group, keys, now_ms, group_too=deletes_group):
+            group.offsets.put_all(offsets)
+            return
+        group.pending_offsets.reinstate(keys)
+        if deletes_group:
+            self._groups.remove(group, now_ms)
 
     def _expire_later(self, now_ms: int) -> None:
         interval_ms = self._rebalance.settings.offsets_retention_check_interval_ms

@@ -80,6 +80,11 @@ class PendingOffsets:
         """
         self._replaced.update((key, self._last_number) for key in keys if key in self._producers)
 
+    def reinstate(self, keys: Iterable[PartitionKey]) -> None:
+        """Record that the committed offsets of these partitions are deleted: the offsets that they replaced are no longer ignored (`supersede`)."""
+        for key in keys:
+            self._replaced.pop(key, None)
+
     def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
         """Remove the pending offsets of the partitions `keys` from all transactions. Returns one partition for each removed offset.
 

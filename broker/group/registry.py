@@ -15,7 +15,7 @@ from kafkaproto.broker.group.forgotten import ForgottenGroups
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.group_table import GroupTable
 from kafkaproto.broker.group.migration import AnyGroup, check_upgrade, entries_of, to_classic_group, to_consumer_group
-from kafkaproto.broker.group.offset_expiry import OffsetExpiry
+from kafkaproto.broker.group.offset_expiry import OffsetExpiry, is_unused
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.pending_offsets import PendingGroups
@@ -27,7 +27,7 @@ from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage, Stored
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics, Topic
-from kafkaproto.broker.group.tombstone_order import order_of, order_of_all, order_of_expired
+from kafkaproto.broker.group.tombstone_order import order_of, order_of_all
 from kafkaproto.broker.group.visible_groups import VisibleGroups
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
@@ -44,7 +44,7 @@ class Registry:
         """Reports the changes of groups to observers."""
         self._rebalance = rebalance
         self._storage = storage
-        self._expiry = OffsetExpiry(self, rebalance, timers)
+        self._expiry = OffsetExpiry(self, storage, rebalance, timers)
         self.pending_groups = PendingGroups()
         self.forgotten = ForgottenGroups(storage)
         self.visible = VisibleGroups(self, storage, self._groups.in_table_order)
@@ -225,27 +225,24 @@ class Registry:
                 results[group_id] = self._storage.delete(group, keys, now_ms, group_too=True)
                 if not results[group_id]:
                     group.offsets = PartitionTable()
-                    self._remove(group, now_ms)
+                    self.remove(group, now_ms)
             else:
                 results[group_id] = ErrorCode.NON_EMPTY_GROUP
         return results
 
-    def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int:
+    def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int) -> int:
         """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
         Pending transactional offsets of these partitions are also deleted. Returns an error code, 0 for success; after an error nothing is deleted.
-        is_check: whether the periodic check for expired offsets calls this method. The order of `keys` then has no effect on that of the tombstones.
 
-        If the group then has neither members nor offsets, it may be deleted, too (GC-64): with Kafka's group coordinator in Java (default from 4.0
-        on) only if `is_check` is true, with the one in Scala only if it had no pending transactional offsets before.
+        If the group then has neither members nor offsets, Kafka's group coordinator in Scala (3.9) deletes it, unless it had pending transactional
+        offsets before (GC-64).
         """
         is_new = self._storage.is_new_coordinator
-        keys = dict.fromkeys(order_of_expired([*keys], group.offsets, is_java=is_new) if is_check else keys)
+        keys = dict.fromkeys(keys)
         offsets = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
         pending = {key: count for key, count in group.pending_offsets.partitions().items() if key in keys}
-        group.writing.subtract(pending)
-        deletes_group = _is_unused(group) and (is_check if is_new else not group.pending_offsets)
-        group.writing.update(pending)
+        deletes_group = not is_new and not group.pending_offsets and is_unused(group)
         keys = order_of(keys, offsets, pending, is_java=is_new)
         error = self._storage.delete(group, keys, now_ms, group_too=deletes_group)
         if error:
@@ -253,14 +250,24 @@ class Registry:
             return error
         release(group, group.pending_offsets.remove(keys, keeps_producers=not is_new))
         if deletes_group:
-            self._remove(group, now_ms)
+            self.remove(group, now_ms)
         return error
+
+    def remove(self, group: AnyGroup, now_ms: int) -> None:
+        """Remove a group from memory. Its waiting requests get NOT_COORDINATOR."""
+        _unload_group(group, self._rebalance, now_ms)
+        self.pending_groups.remove(group.group_id, group.pending_offsets)
+        self._groups.pop(group.group_id, None)
+        self.changes.ended(group, now_ms)
+        if not self._groups:
+            self._expiry.stop()
 
     # ---- coming and going of the partitions of the offsets topic -------------------------------------------------------------
 
     def load(self, index: int, now_ms: int) -> None:
         """Load the groups of partition `index` of `__consumer_offsets`. The session timeouts of their members restart (GO-11)."""
-        self._add_loaded_groups(load(self.visible.committed.load(index)), now_ms)
+        changes = self.visible.committed.load(index)
+        self._add_loaded_groups(load(changes, is_new_coordinator=self._storage.is_new_coordinator), now_ms)
 
     def _add_loaded_groups(self, loaded: Loaded, now_ms: int) -> None:
         for group_id, consumer in loaded.consumers.items():
@@ -302,7 +309,7 @@ class Registry:
         for group in self:
             if is_gone(group.group_id):
                 self.changes.note(group.group_id, CauseKind.UNLOADED)
-                self._remove(group, now_ms)
+                self.remove(group, now_ms)
 
     def adopt(
         self,
@@ -323,16 +330,8 @@ class Registry:
             group.generation_id = 1  # only a group with a generation gets a tombstone when it is deleted
         error = self._storage.store_now(group, now_ms)
         if error:
-            self._remove(group, now_ms)
+            self.remove(group, now_ms)
         return error
-
-    def _remove(self, group: AnyGroup, now_ms: int) -> None:
-        _unload_group(group, self._rebalance, now_ms)
-        self.pending_groups.remove(group.group_id, group.pending_offsets)
-        self._groups.pop(group.group_id, None)
-        self.changes.ended(group, now_ms)
-        if not self._groups:
-            self._expiry.stop()
 
 
 def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
@@ -362,10 +361,3 @@ def _unload_group(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
         _cancel_timers_of(group)
     else:
         rebalance.end(group, now_ms)
-
-
-def _is_unused(group: AnyGroup) -> bool:
-    """Return whether a group has neither members nor offsets, so that it can be deleted."""
-    if group.members or group.offsets or group.writing.total():
-        return False
-    return isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)

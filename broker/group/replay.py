@@ -40,18 +40,19 @@ class Loaded(NamedTuple):
     """The latest state of every group in a partition of `__consumer_offsets`. Each field maps group ids to their data.
 
     offsets: committed offsets. groups: stored generations of classic groups. consumers: groups of the new protocol (KIP-848). pending: offsets of
-    open transactions.
+    open transactions. is_new_coordinator: whether the records are replayed as Kafka's group coordinator in Java does it (default from 4.0 on).
     """
 
     offsets: dict[str, PartitionTable[CommittedOffset]]
     groups: dict[str, StoredGroup]
     consumers: dict[str, ConsumerGroup]
     pending: dict[str, PendingOffsets]
+    is_new_coordinator: bool
 
 
-def empty() -> Loaded:
+def empty(*, is_new_coordinator: bool = True) -> Loaded:
     """Return the state of a partition of `__consumer_offsets` that has no records: no groups and no offsets."""
-    return Loaded({}, {}, {}, {})
+    return Loaded({}, {}, {}, {}, is_new_coordinator)
 
 
 class CommittedOffsets(NamedTuple):
@@ -94,9 +95,9 @@ def changes(logged: Iterable[LoggedRecord], index: int) -> Iterator[Change]:
             yield Change(record.offset + 1, (entry,), record.producer_id)
 
 
-def load(read: Iterable[Change]) -> Loaded:
+def load(read: Iterable[Change], *, is_new_coordinator: bool = True) -> Loaded:
     """Return the state of the groups after all changes of a partition of `__consumer_offsets` (GO-11). read: the changes, in order."""
-    loaded = empty()
+    loaded = empty(is_new_coordinator=is_new_coordinator)
     for change in read:
         apply(loaded, change)
     for group in loaded.consumers.values():
@@ -141,8 +142,14 @@ def _apply_commit(
 
 
 def _delete_offset(loaded: Loaded, group_id: str, key: PartitionKey) -> None:
-    """Apply the tombstone of an offset to `loaded`: remove the committed offset of a partition, and its pending offsets of open transactions."""
-    if group_id in loaded.pending:
+    """Apply the tombstone of an offset to `loaded`: remove the committed offset of a partition.
+
+    Its pending offsets of open transactions are removed only with the coordinator in Java. In the one in Scala, a transaction that commits later
+    commits them, even those that were replaced by the removed offset (GO-24).
+    """
+    if group_id in loaded.pending and not loaded.is_new_coordinator:
+        loaded.pending[group_id].reinstate([key])
+    elif group_id in loaded.pending:
         loaded.pending[group_id].remove([key])
         if not loaded.pending[group_id]:
             del loaded.pending[group_id]

@@ -272,8 +272,8 @@ class GroupStorage:
 
     def load_group(self, group_id: str) -> Loaded:
         """Return the state of a single group, loaded from the records of its partition of `__consumer_offsets`."""
-        loaded = load(self.read(self.partition_of(group_id)))
-        for part in loaded:
+        loaded = load(self.read(self.partition_of(group_id)), is_new_coordinator=self.is_new_coordinator)
+        for part in (loaded.offsets, loaded.groups, loaded.consumers, loaded.pending):
             for other in [key for key in part if key != group_id]:
                 del part[other]
         return loaded

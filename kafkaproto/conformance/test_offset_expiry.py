@@ -153,6 +153,49 @@ def test_committed_offset_does_not_expire_while_a_transaction_has_a_commit_for_i
     _wait_until_deleted(group)
 
 
+@pytest.mark.rule("GO-24", "TX-43")
+@pytest.mark.releases(before="4.0")
+@pytest.mark.parametrize("moves", [False, True], ids=["same-coordinator", "new-coordinator"])
+def test_scala_coordinator_expires_an_offset_but_keeps_a_transactions_commit_for_it(
+    subject: Subject, moves: bool
+) -> None:
+    """A later commit outside the transaction replaced the transaction's offset. When it has expired, the transaction's offset counts again.
+
+    moves: whether another coordinator loads the group before the transaction commits.
+    """
+    topic, group = new_topic(subject), Group(subject, 0)
+    subject.need_broker(1)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    partition = (topic.name, 0)
+    wait_until(
+        subject,
+        lambda: producer.commit_offsets(group, {partition: 7}) == {partition: 0},
+        f"the coordinator of group {group.id} is available",
+    )
+    errors = commit(group, {topic.name: {0: (5, "")}}, WITH_RETENTION, retention_time_ms=AT_ONCE_MS)
+    assert errors == {partition: 0}
+    wait_until(subject, lambda: group.committed() == {}, f"the offset of {topic.name}-0 has expired")
+    assert group.state() == ("Empty", 0)
+    before = group.coordinator()
+    after = (before + 1) % len(subject.bootstrap)
+    if moves:
+        reassign(group.offsets, before, after)
+    try:
+        if moves:
+            make_lead(group.offsets, after)
+            assert group.coordinator() == after
+        producer.finish(commit=True)
+        wait_until(
+            subject,
+            lambda: group.committed() == {partition: 7},
+            f"the transaction's offset of {topic.name}-0 is committed",
+        )
+    finally:
+        if moves:
+            reassign(group.offsets, before)
+
+
 @pytest.mark.rule("GO-11", "GO-24")
 def test_new_coordinator_counts_retention_from_the_time_when_the_group_became_empty(subject: Subject) -> None:
     """The stored group became Empty before the retention time, so its new offset expires soon after another coordinator has loaded the group.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stable
-from kafkaproto.conformance.scene import Topic, new_topic
+from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stable, moving
+from kafkaproto.conformance.scene import Topic, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_transactions import begun
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, visible, write_markers
@@ -91,6 +91,23 @@ def test_offset_delete_of_pending_transactional_offsets_keeps_the_empty_group(su
     assert group.state() == ("Empty", 0) and group.committed() == {}
     assert group.ask(DeleteGroupsRequest([group.id]), 2).results[0].error_code == 0
     assert group.state() == ("Dead", 0)
+
+
+@pytest.mark.rule("GC-64", "TX-43")
+def test_offset_delete_of_pending_offsets_is_undone_in_a_new_coordinator_before_4_0(subject: Subject) -> None:
+    topic, group = new_topic(subject), Group(subject, 0)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    with moving(group) as (after, _):
+        assert commit(producer, group, topic, 3) == 0
+        assert group.delete_offsets({topic.name: [0]}) == (0, {(topic.name, 0): 0})
+        make_lead(group.offsets, after)
+        wait_until(
+            subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of group {group.id}"
+        )
+        producer.finish(commit=True)
+        expected = {} if has_new_coordinator(subject) else {(topic.name, 0): 3}
+        wait_until(subject, lambda: group.committed() == expected, f"the committed offsets are {expected}")
 
 
 @pytest.mark.rule("TX-42")

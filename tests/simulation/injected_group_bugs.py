@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafkaproto.broker.group import commits, consumer_records, registry
+from kafkaproto.broker.group import commits, consumer_records, offset_expiry, registry
 from kafkaproto.broker.group.commits import Commits
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import Membership
@@ -224,6 +224,6 @@ GROUP_BUGS = {
     "old coordinator returns an offset before it is replicated": Bug(
         GroupStorage, "store_offsets", _effective_before_it_is_replicated
     ),
-    "empty group deleted with its offsets": Bug(registry, "_is_unused", _unused_despite_its_offsets),
+    "empty group deleted with its offsets": Bug(offset_expiry, "is_unused", _unused_despite_its_offsets),
     "replaced static member stays in the group": Bug(Membership, "_take_over", _taken_over_without_leaving),
 }
