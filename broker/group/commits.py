@@ -6,6 +6,7 @@ This module does not depend on wire messages. Corresponds to the offset half of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -252,7 +253,7 @@ class Commits:
                 # Without tombstones they stay in the log, but a new topic of this name must not have them now.
                 for key in keys:
                     group.offsets.pop(key, None)
-                release(group, group.pending_offsets.remove(keys))
+                release(group.writing, group.pending_offsets.remove(keys))
 
     def _store(
         self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply
@@ -271,6 +272,8 @@ class Commits:
             return
         entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the commit counts as pending
         group.writing.update(accepted.keys())
+        unreplicated = group.unreplicated if isinstance(group, Group) else Counter[PartitionKey]()
+        unreplicated.update(accepted.keys())
 
         def take_effect() -> None:
             # A group that was converted to the other protocol meanwhile has the same offsets.
@@ -279,7 +282,8 @@ class Commits:
                 group.pending_offsets.supersede(accepted)
 
         def stored(error_code: int, at_ms: int) -> None:
-            release(group, accepted)
+            release(group.writing, accepted)
+            release(unreplicated, accepted)
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
 
         self._storage.store_offsets(group.group_id, accepted, now_ms, stored, entries=entries, take_effect=take_effect)

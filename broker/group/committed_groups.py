@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from kafkaproto.broker.group.group import Group
 from kafkaproto.broker.group.migration import AnyGroup
@@ -34,7 +35,7 @@ class _Followed:
     number, but at least MAX_QUEUED, so that the time for adding a change does not grow with the length of the queue.
     """
 
-    replicated: Loaded = field(default_factory=empty)
+    replicated: Loaded = field(default_factory=partial(empty, is_new_coordinator=True))
     queued: deque[Change] = field(default_factory=deque)
     limit: int = MAX_QUEUED
 

@@ -125,6 +125,8 @@ class Group:
     offsets: PartitionTable[CommittedOffset] = field(default_factory=PartitionTable)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
     """Maps a partition to the number of its commits that are not effective yet: commits not replicated, or in an open transaction."""
+    unreplicated: Counter[PartitionKey] = field(default_factory=Counter)
+    """Maps a partition to the number of its commits outside transactions that are not replicated yet."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets that producers committed in transactions that are still open."""
 

@@ -5,7 +5,7 @@ Corresponds to `cleanupGroupMetadata` of Kafka's group coordinators.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Protocol
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
@@ -19,8 +19,12 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 def is_unused(group: AnyGroup) -> bool:
-    """Return whether a group has neither members nor offsets, not even in open transactions, so that it can be deleted."""
-    if group.members or group.offsets or group.writing.total():
+    """Return whether a group has neither members nor offsets, so that it can be deleted.
+
+    Offsets that are not replicated yet or belong to open transactions count, too. With Kafka's group coordinator in Scala (3.9), so does an open
+    transaction whose pending offsets have all been deleted.
+    """
+    if group.members or group.offsets or group.writing or group.pending_offsets:
         return False
     return isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)
 
@@ -85,11 +89,15 @@ class OffsetExpiry:
     def _delete(self, group: AnyGroup, expired_keys: Iterable[PartitionKey], now_ms: int) -> None:
         """Delete the expired offsets of a group and write their tombstones, also those of the group if it then has neither members nor offsets.
 
-        If an open transaction has a commit for a partition, Kafka's group coordinator in Java keeps the offset. The one in Scala deletes it, and
-        keeps the commit of the transaction (GO-24). If the tombstones cannot be written, the one in Java keeps all offsets until the next check.
+        Kafka's group coordinator in Java keeps an offset if an open transaction has a commit for its partition. The one in Scala keeps an offset if a
+        commit outside transactions is not replicated yet; it deletes offsets for which transactions have commits, and keeps those commits (GO-24). If
+        the tombstones cannot be written, the one in Java keeps all offsets until the next check.
         """
         is_java = self._storage.is_new_coordinator
-        kept = group.writing if is_java else ()
+        if is_java or isinstance(group, ConsumerGroup):
+            kept: Container[PartitionKey] = group.pending_offsets.partitions()
+        else:
+            kept = group.unreplicated
         keys = [key for key in expired_keys if key not in kept]
         keys = order_of_expired(keys, group.offsets, is_java=is_java)
         offsets = {key: group.offsets.pop(key) for key in keys}

@@ -1,7 +1,8 @@
 """Pending offsets: the offsets that producers committed to a group in transactions that are still open (TX-43).
 
 When a transaction commits, its pending offsets become committed offsets of the group, except those that have been replaced. A pending offset is
-replaced when a newer offset of the same partition becomes a committed offset, outside a transaction or with another transaction. When a transaction
+replaced when a newer offset of the same partition becomes a committed offset, outside a transaction or with another transaction. If that committed
+offset is deleted before the transaction commits, the pending offset is no longer replaced. When a transaction
 aborts, its pending offsets are dropped. The time of an operation does not depend on the number of other producers and partitions. This module does
 not depend on coordinators or logs.
 """
@@ -18,7 +19,8 @@ class PendingOffsets:
     """The pending offsets of one group, by producer id and partition. They are numbered in the order in which they are added.
 
     When a transaction commits, each of its offsets replaces the pending offsets of the same partition that have lower numbers. An offset that is
-    committed outside a transaction replaces all pending offsets of its partition. A replaced offset is ignored when its transaction commits.
+    committed outside a transaction replaces all pending offsets of its partition. A replaced offset is ignored when its transaction commits, unless
+    the offset that replaced it was deleted before (`reinstate`).
     """
 
     __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")
@@ -81,7 +83,10 @@ class PendingOffsets:
         self._replaced.update((key, self._last_number) for key in keys if key in self._producers)
 
     def reinstate(self, keys: Iterable[PartitionKey]) -> None:
-        """Record that the committed offsets of these partitions are deleted: the offsets that they replaced are no longer ignored (`supersede`)."""
+        """Record that the committed offsets of the partitions `keys` were deleted.
+
+        Pending offsets that these committed offsets had replaced are no longer ignored when their transactions commit.
+        """
         for key in keys:
             self._replaced.pop(key, None)
 

@@ -5,6 +5,7 @@ Corresponds to the group cache of Kafka's `GroupMetadataManager`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkaproto.broker.group import consumer_records
@@ -236,19 +237,19 @@ class Registry:
         Pending transactional offsets of these partitions are also deleted. Returns an error code, 0 for success; after an error nothing is deleted.
 
         If the group then has neither members nor offsets, Kafka's group coordinator in Scala (3.9) deletes it, unless it had pending transactional
-        offsets before (GC-64).
+        offsets before (GC-64). That coordinator writes no tombstones for pending offsets.
         """
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)
         offsets = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
         pending = {key: count for key, count in group.pending_offsets.partitions().items() if key in keys}
-        deletes_group = not is_new and not group.pending_offsets and is_unused(group)
-        keys = order_of(keys, offsets, pending, is_java=is_new)
-        error = self._storage.delete(group, keys, now_ms, group_too=deletes_group)
+        deletes_group = not is_new and is_unused(group)
+        tombstones = order_of(keys, offsets, pending, is_java=is_new)
+        error = self._storage.delete(group, tombstones, now_ms, group_too=deletes_group)
         if error:
             group.offsets.put_all(offsets)
             return error
-        release(group, group.pending_offsets.remove(keys, keeps_producers=not is_new))
+        release(group.writing, group.pending_offsets.remove(keys, keeps_producers=not is_new))
         if deletes_group:
             self.remove(group, now_ms)
         return error
@@ -334,15 +335,15 @@ class Registry:
         return error
 
 
-def release(group: AnyGroup, keys: Iterable[PartitionKey]) -> None:
-    """Count one commit less in `group.writing` for each partition in `keys`, because a commit took effect or was dropped.
+def release(counts: Counter[PartitionKey], keys: Iterable[PartitionKey]) -> None:
+    """Count one commit less for each partition in `keys`, because a commit took effect or was dropped.
 
-    `group.writing` has, for each partition, the number of commits that are not replicated, or are in an open transaction.
+    counts: `writing` or `unreplicated` of a group. A partition whose count becomes 0 is removed.
     """
     for key in keys:
-        group.writing[key] -= 1
-        if group.writing[key] <= 0:
-            del group.writing[key]
+        counts[key] -= 1
+        if counts[key] <= 0:
+            del counts[key]
 
 
 def _cancel_timers_of(group: ConsumerGroup) -> None:

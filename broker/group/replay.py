@@ -37,7 +37,7 @@ class LoggedRecord(KeyedRecord, Protocol):
 
 
 class Loaded(NamedTuple):
-    """The latest state of every group in a partition of `__consumer_offsets`. Each field maps group ids to their data.
+    """The latest state of every group in a partition of `__consumer_offsets`. Each field except the last maps group ids to their data.
 
     offsets: committed offsets. groups: stored generations of classic groups. consumers: groups of the new protocol (KIP-848). pending: offsets of
     open transactions. is_new_coordinator: whether the records are replayed as Kafka's group coordinator in Java does it (default from 4.0 on).
@@ -50,8 +50,8 @@ class Loaded(NamedTuple):
     is_new_coordinator: bool
 
 
-def empty(*, is_new_coordinator: bool = True) -> Loaded:
-    """Return the state of a partition of `__consumer_offsets` that has no records: no groups and no offsets."""
+def empty(*, is_new_coordinator: bool) -> Loaded:
+    """Return the state of a partition of `__consumer_offsets` that has no records: no groups and no offsets. is_new_coordinator: as in `Loaded`."""
     return Loaded({}, {}, {}, {}, is_new_coordinator)
 
 
@@ -95,8 +95,11 @@ def changes(logged: Iterable[LoggedRecord], index: int) -> Iterator[Change]:
             yield Change(record.offset + 1, (entry,), record.producer_id)
 
 
-def load(read: Iterable[Change], *, is_new_coordinator: bool = True) -> Loaded:
-    """Return the state of the groups after all changes of a partition of `__consumer_offsets` (GO-11). read: the changes, in order."""
+def load(read: Iterable[Change], *, is_new_coordinator: bool) -> Loaded:
+    """Return the state of the groups after all changes of a partition of `__consumer_offsets` (GO-11). read: the changes, in order.
+
+    is_new_coordinator: as in `Loaded`.
+    """
     loaded = empty(is_new_coordinator=is_new_coordinator)
     for change in read:
         apply(loaded, change)
@@ -144,8 +147,8 @@ def _apply_commit(
 def _delete_offset(loaded: Loaded, group_id: str, key: PartitionKey) -> None:
     """Apply the tombstone of an offset to `loaded`: remove the committed offset of a partition.
 
-    Its pending offsets of open transactions are removed only with the coordinator in Java. In the one in Scala, a transaction that commits later
-    commits them, even those that were replaced by the removed offset (GO-24).
+    The partition's pending offsets of open transactions are removed only with the coordinator in Java. With the one in Scala, they become committed
+    offsets when their transactions commit, even if the removed offset had replaced them (GO-24).
     """
     if group_id in loaded.pending and not loaded.is_new_coordinator:
         loaded.pending[group_id].reinstate([key])

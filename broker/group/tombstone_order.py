@@ -17,11 +17,12 @@ from kafkaproto.hash_order import partition_hash_bits, scala_map_order, scala_ta
 def order_of_all(offsets: PartitionTable[Any], pending: PendingOffsets, *, is_java: bool) -> list[PartitionKey]:
     """Return the partitions of a group that is deleted, in the order of their tombstones.
 
-    pending: the offsets in open transactions. Partitions that have only such an offset come last. is_java: whether the broker emulates Kafka's group
-    coordinator in Java, otherwise the one in Scala.
+    pending: the offsets in open transactions. is_java: whether the broker emulates Kafka's group coordinator in Java, otherwise the one in Scala.
+    With the one in Java, partitions that have only a pending offset come last. The one in Scala writes no tombstones for them.
     """
-    committed = list(offsets.in_table_order()) if is_java else _in_scala_map(offsets.in_scala_order())
-    return [*committed, *(key for key in pending.partitions() if key not in offsets)]
+    if not is_java:
+        return _in_scala_map(offsets.in_scala_order())
+    return [*offsets.in_table_order(), *(key for key in pending.partitions() if key not in offsets)]
 
 
 def order_of_expired(
@@ -48,12 +49,12 @@ def order_of(
 ) -> list[PartitionKey]:
     """Return the partitions of `keys` with offsets to delete, in the order of their tombstones: that of `keys`, or that of a `Map` of Scala.
 
-    committed: the partitions with committed offsets to delete, in the order of `keys`. pending: those with offsets in open transactions, which come
-    last with the coordinator in Scala. is_java: as for `order_of_all`.
+    committed: the partitions with committed offsets to delete, in the order of `keys`. pending: those with offsets in open transactions. The
+    coordinator in Scala writes no tombstones for partitions that have only such offsets. is_java: as for `order_of_all`.
     """
     if is_java:
         return [key for key in keys if key in committed or key in pending]
-    return [*_in_scala_map(committed), *(key for key in keys if key in pending and key not in committed)]
+    return _in_scala_map(committed)
 
 
 def _in_scala_map(keys: Iterable[PartitionKey]) -> list[PartitionKey]:

@@ -115,13 +115,13 @@ class TransactionalCommits:
             is_pending = True
             new_keys = group.pending_offsets.add(request.producer_id, accepted)
             self._groups.pending_groups.add(request.group_id, [request.producer_id])
-            release(group, [key for key in accepted if key not in new_keys])
+            release(group.writing, [key for key in accepted if key not in new_keys])
 
         def stored(error_code: int, at_ms: int) -> None:
             if error_code and not is_pending:
-                release(group, accepted)
+                release(group.writing, accepted)
                 if not self._storage.is_new_coordinator:
-                    release(group, group.pending_offsets.drop(request.producer_id, accepted))
+                    release(group.writing, group.pending_offsets.drop(request.producer_id, accepted))
             replicated(error_code, at_ms)
 
         producer = request.producer_id, request.producer_epoch
@@ -149,7 +149,7 @@ class TransactionalCommits:
             if group is not None:
                 keys, offsets = group.pending_offsets.end(producer_id, committed=committed)
                 group.offsets.update(offsets)
-                release(group, keys)
+                release(group.writing, keys)
 
 
 def _refusal_of_consumer(group: ConsumerGroup, request: TransactionalCommit, *, is_release_4: bool) -> int:

@@ -7,13 +7,14 @@ import pytest
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.consumer_groups import LEAVE_EPOCH, ConsumerGroup
 from kafkaproto.conformance.group_log import CLASSIC_GROUP, OffsetLog
-from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable, subscription
+from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable, subscription, two_replicas
 from kafkaproto.conformance.internal_topics import reassign
-from kafkaproto.conformance.scene import make_lead, new_topic, wait_until
+from kafkaproto.conformance.scene import held, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_group_limits import ADMIN_CLIENT
 from kafkaproto.conformance.test_offset_batches import in_tables
 from kafkaproto.conformance.test_transactions import begun
+from kafkaproto.conformance.test_unreplicated_changes import commit_of, send
 from kafkaproto.coordinator_records import write_key, write_value
 from kafkaproto.data.group_metadata_key import GroupMetadataKey
 from kafkaproto.data.group_metadata_value import GroupMetadataValue
@@ -194,6 +195,43 @@ def test_scala_coordinator_expires_an_offset_but_keeps_a_transactions_commit_for
     finally:
         if moves:
             reassign(group.offsets, before)
+
+
+@pytest.mark.rule("GO-24")
+@pytest.mark.releases(before="4.0")
+def test_scala_coordinator_keeps_an_expired_offset_during_an_unreplicated_commit(subject: Subject) -> None:
+    topic, group = new_topic(subject).name, Group(subject, 0)
+    wait_until(
+        subject, lambda: _errors_unless_unavailable(group, topic, 8, -1), f"the coordinator of {group.id} is available"
+    )
+    with two_replicas(group) as follower:
+        errors = commit(group, {topic: {0: (5, "")}}, WITH_RETENTION, retention_time_ms=SEVERAL_CHECKS_MS)
+        assert errors == {(topic, 0): 0}
+        with held(subject, group.offsets, follower):
+            client = send(group, commit_of(group, topic, 6), 8)
+            assert client.is_parked()
+            subject.pass_ms(2 * SEVERAL_CHECKS_MS)
+            assert group.committed() == {(topic, 0): 5}
+        assert subject.answer(client.connection).message.topics[0].partitions[0].error_code == 0
+        assert group.committed() == {(topic, 0): 6}
+
+
+@pytest.mark.rule("GC-14", "TX-43")
+def test_expiry_check_keeps_a_group_whose_pending_transactional_offsets_are_deleted(subject: Subject) -> None:
+    """Only the coordinator in Scala keeps it, until the transaction ends."""
+    topic, group = new_topic(subject), Group(subject)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    wait_until(
+        subject,
+        lambda: producer.commit_offsets(group, {(topic.name, 0): 7}) == {(topic.name, 0): 0},
+        f"the coordinator of group {group.id} is available",
+    )
+    assert group.delete_offsets({topic.name: [0]}) == (0, {(topic.name, 0): 0})
+    subject.pass_ms(SEVERAL_CHECKS_MS)
+    assert group.state() == (("Dead", 0) if has_new_coordinator(subject) else ("Empty", 0))
+    producer.finish(commit=False)
+    _wait_until_deleted(group)
 
 
 @pytest.mark.rule("GO-11", "GO-24")

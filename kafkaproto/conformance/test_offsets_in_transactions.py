@@ -12,6 +12,7 @@ from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_transactions import begun
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, visible, write_markers
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -93,20 +94,28 @@ def test_offset_delete_of_pending_transactional_offsets_keeps_the_empty_group(su
     assert group.state() == ("Dead", 0)
 
 
-@pytest.mark.rule("GC-64", "TX-43")
-def test_offset_delete_of_pending_offsets_is_undone_in_a_new_coordinator_before_4_0(subject: Subject) -> None:
-    topic, group = new_topic(subject), Group(subject, 0)
+@pytest.mark.rule("TX-43")
+@pytest.mark.parametrize("deletion", ["OffsetDelete", "DeleteGroups", "DeleteTopics"])
+def test_deletion_of_pending_offsets_is_undone_by_a_new_coordinator_before_4_0(subject: Subject, deletion: str) -> None:
+    """With the coordinator in Scala, the offsets are back when another coordinator loads the group. The one in Java stores that they are deleted."""
+    topic, other, group = new_topic(subject), new_topic(subject), Group(subject, 0)
     producer = begun(subject, topic)
     assert producer.add_offsets(group) == 0
     with moving(group) as (after, _):
-        assert commit(producer, group, topic, 3) == 0
-        assert group.delete_offsets({topic.name: [0]}) == (0, {(topic.name, 0): 0})
+        assert commit(producer, group, other, 3) == 0
+        if deletion == "OffsetDelete":
+            assert group.delete_offsets({other.name: [0]}) == (0, {(other.name, 0): 0})
+        elif deletion == "DeleteGroups":
+            assert group.ask(DeleteGroupsRequest([group.id]), 2).results[0].error_code == 0
+        else:
+            request = DeleteTopicsRequest(topic_names=[other.name], timeout_ms=5000)
+            assert subject.ask_once(request, 3).responses[0].error_code == 0
         make_lead(group.offsets, after)
         wait_until(
             subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of group {group.id}"
         )
         producer.finish(commit=True)
-        expected = {} if has_new_coordinator(subject) else {(topic.name, 0): 3}
+        expected = {} if has_new_coordinator(subject) else {(other.name, 0): 3}
         wait_until(subject, lambda: group.committed() == expected, f"the committed offsets are {expected}")
 
 

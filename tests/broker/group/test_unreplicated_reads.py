@@ -61,7 +61,7 @@ class Coordinator:
         self.log = log
         self.storage = GroupStorage(log, lambda group_id: 0, is_new_coordinator=is_new_coordinator)  # type: ignore[arg-type]
         self.committed = CommittedGroups(self.storage)
-        self.loaded = load(self.committed.load(0))
+        self.loaded = load(self.committed.load(0), is_new_coordinator=True)
 
     def store(self, group_id: str, offset: int) -> None:
         group = ClassicGroup(group_id, 0)
@@ -176,7 +176,8 @@ def test_replicated_state_of_a_group_equals_a_replay_of_the_log_to_high_watermar
                 producer.end(commit=random.random() < 0.5)
         bench.cluster.advance(random.choice((0, 10, 1_000)))
         high_watermark = storage.high_watermark_of(index)
-        expected = load(change for change in storage.read(index) if change.end_offset <= high_watermark)
+        replicated = (change for change in storage.read(index) if change.end_offset <= high_watermark)
+        expected = load(replicated, is_new_coordinator=True)
         with patch.object(storage._log, "read", side_effect=AssertionError):
             assert state(committed._replicated(index)) == state(expected), (step, action)
         has_pending.add(bool(expected.pending))
