@@ -14,7 +14,10 @@ from pathlib import Path
 
 
 def choice_of(names: Collection[str]) -> Callable[[str], str]:
-    """Return a function for the parameter `type` of argparse that accepts only `names`. Unlike `choices`, it also works if no argument is given."""
+    """Return a function that accepts only the texts in `names`, for the parameter `type` of `ArgumentParser.add_argument`.
+
+    The parameter `choices` is no alternative: it does not work for an optional list of arguments if the command line contains none of them.
+    """
 
     def checked(text: str) -> str:
         if text not in names:

@@ -84,7 +84,10 @@ def profiled(with_quotas: bool, requests: int) -> dict[str, Spent]:
 
 
 def _module(file: str) -> str:
-    """Return a short name of the module in a Python file, such as "quota/windows."; an empty text for a built-in function, which has no file."""
+    """Return the folder and name of a Python file with a dot at the end, such as "quota/windows."; "" if `file` is no Python file.
+
+    The text is the prefix of a function's name in the table. cProfile gives "~" instead of a file for a built-in function.
+    """
     path = Path(file)
     return f"{path.parent.name}/{path.stem}." if path.suffix == ".py" else ""
 

@@ -44,7 +44,11 @@ CONNECTIONS = 64
 RECORDS, RECORD_BYTES = 10, 150
 NS_PER_REQUEST = 50_000
 CORRELATION, OFFSET, END, PARTITION = 0x5A010203, 0x5A10111213141516, 0x5A20212223242526, 0x5A303132
-"""Placeholders in an encoded frame, which `Template.filled` replaces: correlation id, offset of a batch or fetch, end offset, and partition."""
+"""Placeholders in an encoded frame, which `Template.filled` replaces by the values of one exchange.
+
+CORRELATION: the correlation id. OFFSET: the base offset of a batch, or the fetch offset. END: the high watermark and last stable offset in a fetch
+response. PARTITION: the partition index.
+"""
 WIDTHS = {CORRELATION: ">i", OFFSET: ">q", END: ">q", PARTITION: ">i"}
 TOPIC = "synthetic"
 PRODUCE_VERSION, FETCH_VERSION, HEARTBEAT_VERSION = 7, 11, 3

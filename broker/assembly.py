@@ -174,8 +174,8 @@ def new_elections(
 def new_sessions(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> BrokerSessions:
     """Return the component that fences brokers after they have stopped.
 
-    After a controlled shutdown, a broker is fenced at once; otherwise `timers` fence it `broker.session.timeout.ms` after its last heartbeat.
-    actions: has the time of the cluster's clock, in ms.
+    After a controlled shutdown, a broker is fenced at once. Otherwise it is fenced `broker.session.timeout.ms` after its last heartbeat.
+    timers: used to schedule the fencing. actions: used for its `now_ms`, the current time.
     """
     return BrokerSessions(
         controller,

@@ -60,8 +60,8 @@ def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, 
     """Measure speeds with the brokers of both commits. Returns the speed in each round, by name of the measurement and then of the side.
 
     sides: the other commit and the working tree. Their order alternates from round to round, and client and broker run on different cores. Each round
-    gives a ratio: the speed of the working tree divided by the speed of the other commit. rows: the measurements. A measurement whose median ratio is
-    below 0.95 gets `rounds` further rounds, so that noise of a busy machine is not taken for a difference.
+    gives a ratio: the speed of the working tree divided by the speed of the other commit. rows: the measurements. rounds: how often each measurement
+    is repeated. A measurement whose median ratio is then below 0.95 is repeated another `rounds` times, because a busy machine may be the cause.
     """
     speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):

@@ -88,8 +88,10 @@ class MessageCase:
 
 @dataclass(frozen=True)
 class RecordCase:
-    """A kind of work to measure with a record batch of magic 2. ``work``: iterate, keys, columns, build or checksum.
+    """A kind of work to measure with a record batch of magic 2.
 
+    work: "iterate" decodes all records, "keys" reads only their keys, "columns" splits the batch into columns such as offsets and keys, "build"
+    encodes a batch, and "checksum" verifies the checksum of a batch of 1 MiB. compression: the codec of the batch.
     mixed: True if no two neighbouring records have the same size, False if all records have one size.
     """
 

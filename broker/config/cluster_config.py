@@ -83,7 +83,7 @@ class ClusterConfig:
         self._dynamic_texts: dict[int, dict[str, str]] = {}
         self.groups: dict[str, dict[str, str]] = {}
         self.emptied_groups: dict[str, int] = {}
-        """Maps each group whose settings were all removed to the value of `group_removals` after the removal."""
+        """Maps each group whose settings were all removed to the number of this removal: the value of `group_removals` after it."""
         self.group_removals = 0
         """How often all settings of a group were removed since the start of the process."""
         self.client_metrics: dict[str, dict[str, str]] = {}
@@ -358,7 +358,7 @@ class BrokerConfig:
 
 
 def _put_or_remove(layer: dict[str, dict[str, str]], name: str, settings: Mapping[str, str]) -> None:
-    """Replace the settings of `name`, or remove `name` if there are none."""
+    """Store `settings` in the dict `layer` under the key `name`. If `settings` is empty, remove this key instead."""
     if settings:
         layer[name] = dict(settings)
     else:

@@ -188,8 +188,8 @@ def effective_topic_values(
     """Yield (name, value, source) of each setting of a new topic, as CreateTopics returns them (`KafkaConfigSchema`).
 
     The source is the layer that the value comes from; the value is None if no layer has a value. If the value is derived from a setting in minutes or
-    hours, the source is the layer of that setting. DescribeConfigs differs: it ignores that setting when it reports the source. overrides: the
-    settings of the topic itself. broker_id: the broker whose settings are the defaults.
+    hours, the source is the layer of that setting. This differs from DescribeConfigs, which reports the source without regard to settings in minutes
+    or hours. overrides: the settings of the topic itself. broker_id: the broker whose settings are the defaults.
     """
     at_start = _texts_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():

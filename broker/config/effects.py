@@ -149,7 +149,10 @@ NARROWER = {
     "offsets.commit.required.acks": "-1 to offsets.topic.replication.factor",
     "default.replication.factor": "any integer",
 }
-"""Maps broker settings to the range with which Kafka starts, in words, where the range in `DIFFERENT_RANGES` is narrower."""
+"""Maps broker settings to the values with which Kafka starts, in words, such as "1 or more".
+
+This broker accepts fewer values of these settings (`DIFFERENT_RANGES`). `kafkaproto settings` prints the text.
+"""
 
 THREAD_COUNTS = (
     "background.threads",

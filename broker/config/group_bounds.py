@@ -19,12 +19,12 @@ _BOUNDED = (
     f"group.streams.{_INTERVAL}",
     f"group.streams.{_TIMEOUT}",
 )
-"""Settings that must be from `group.<kind>.min.<name>` to `group.<kind>.max.<name>`."""
+"""Settings `group.<kind>.<name>` whose value must be from that of `group.<kind>.min.<name>` to that of `group.<kind>.max.<name>`."""
 _MOST = (
     ("group.share.max.size", "group.share.max.share.sessions"),
     ("group.streams.num.standby.replicas", "group.streams.max.standby.replicas"),
 )
-"""Pairs of settings whose first value must be at most the second."""
+"""Pairs of settings. The value of the first setting must not exceed the value of the second."""
 _SHARE_ASSIGNORS = "group.share.assignors"
 
 

@@ -26,7 +26,10 @@ from kafkaproto.broker.group.transactional_commits import TransactionalCommits
 from kafkaproto.error_codes import ErrorCode
 
 OffsetDeletionReply = Callable[[dict[PartitionKey, int] | int, int], None]
-"""A function that is called once, with an error code for each partition, or one for the whole group, and the current time (ms)."""
+"""A function that is called once, with the result and the current time (ms).
+
+The result is a dict of partitions to error codes, or a single error code for the whole group.
+"""
 CommitReply = Callable[[dict[PartitionKey, int], int], None]
 """A function that is called once, with an error code for each partition and the current time (ms)."""
 
@@ -158,7 +161,8 @@ class Commits:
         """Return the partitions of a group for which an OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT (GO-29).
 
         These are the partitions with a commit in an open transaction. With Kafka's group coordinator in Scala, partitions with a commit that is not
-        replicated yet are included. With the new one (default from 4.0 on) they are not: `await_stable` has already waited for such commits.
+        replicated yet are included. With the coordinator in Java (default from 4.0 on) these are not included, because OffsetFetch waits for such
+        commits first (`await_stable`).
         """
         group = self._groups.get_any(group_id)
         if group is None:
@@ -168,8 +172,9 @@ class Commits:
     def await_stable(self, group_id: str, now_ms: int, done: Callable[[int, int], None]) -> None:
         """Call `done` with an error code and the current time (ms) when all earlier changes of the group are replicated (GO-29).
 
-        Waits for all records that its partition of `__consumer_offsets` contains now. Does not wait for the end of open transactions. If the changes
-        cannot be replicated, the error is NOT_COORDINATOR. Before 4.0, the error after the timeout `offsets.commit.timeout.ms` is REQUEST_TIMED_OUT.
+        Waits for all records that the group's partition of `__consumer_offsets` contains now. Does not wait for the end of open transactions. The
+        error is NOT_COORDINATOR if the changes cannot be replicated. Before 4.0, it is REQUEST_TIMED_OUT if replication takes longer than
+        `offsets.commit.timeout.ms`.
         """
 
         def stored(error_code: int, at_ms: int) -> None:

@@ -117,8 +117,8 @@ class CommittedGroups:
     def get(self, group_id: str, newest: AnyGroup | None) -> AnyGroup | None:
         """Return the replicated state of a group whose partition is behind (`is_behind`); None if no replicated record describes the group.
 
-        newest: the newest state of the group, None if it is deleted. There is one exception, as in Kafka: a classic group that exists in both states
-        is returned in its newest state. Only whether a classic group exists depends on the high watermark.
+        newest: the newest state of the group, None if the group is deleted. As in Kafka, there is an exception for classic groups: if the group
+        exists in the replicated state and in the newest state, `newest` is returned.
         """
         loaded = self._replicated(self._storage.partition_of(group_id))
         offsets = loaded.offsets.get(group_id) or PartitionTable()

@@ -153,7 +153,7 @@ class ConsumerGroup:
     fenced: set[str] = field(default_factory=set)
     """The ids of removed (fenced) members. Their requests get FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID until these members join again."""
     most_members: int = 0
-    """The largest number of members that the group had before a member was removed. It sets the size of Kafka's hash table of members (GN-45)."""
+    """The largest number of members just before a removal of a member. It helps to find the size of Kafka's hash table of members (GN-45)."""
     unreconciled: set[str] = field(default_factory=set)
     """The ids of the members that have not reached their target assignment. The group is Stable only if there are no such members."""
     offsets: PartitionTable[CommittedOffset] = field(default_factory=PartitionTable)
@@ -172,7 +172,7 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING if self.unreconciled else ConsumerGroupState.STABLE
 
     def successor(self) -> ConsumerGroup:
-        """Return a new group with the same id and without members. The new group replaces this one, which is removed from memory.
+        """Return a new group with the same id and without members. The caller puts it in the place of this group, which was removed from memory.
 
         The new group shares the committed offsets and the pending offsets with this group.
         """
@@ -203,7 +203,10 @@ class ConsumerGroup:
         return set(self.subscribers).union(*(resolved.topics for resolved in self.regexes.values()))
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """Return the topics that one member subscribes to. A new regular expression has none until it is matched with the existing topics (GN-52)."""
+        """Return the topics that one member subscribes to. A new regular expression adds no topics until the broker resolves it (GN-52).
+
+        To resolve an expression is to match it with the existing topics.
+        """
         resolved = self.regexes.get(member.topic_regex)
         return member.topic_names if resolved is None else member.topic_names | resolved.topics
 

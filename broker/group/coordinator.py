@@ -1,8 +1,9 @@
 """The group coordinator of one broker: requests of classic groups (join, sync, heartbeat, leave), and operations on all groups.
 
 A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. Groups are loaded from that partition when the broker becomes
-its leader, and dropped from memory when the broker stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback at most
-once, at once or later. The callback is never called if the member sends the same request again (GC-24) or is removed with a waiting sync (GC-49).
+its leader, and dropped from memory when the broker stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback, either
+immediately or later. The callback is never called if the member sends the same request again while this one waits (GC-24), or if the member is
+removed while its sync waits (GC-49).
 Corresponds to Kafka's `GroupCoordinator` (3.9). This module does not depend on wire messages, connections or clocks.
 """
 

@@ -83,7 +83,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One classic group. Members are in the order in which they joined or were loaded; the first member of an empty group becomes its leader."""
+    """One classic group. Members are in the order in which they joined or were loaded. The first member that joins an empty group is its leader."""
 
     group_id: str
     state_since_ms: int
@@ -109,7 +109,7 @@ class Group:
     most_members: int = 0
     """The largest number of members that the group had before a member was removed. It determines the order of `in_table_order`."""
     table: deque[Member] | None = field(default=None, init=False)
-    """The members in the order of Kafka's table, and members that were removed since; None if the order has to be computed again."""
+    """The members in the order of Kafka's hash table. It may contain members that were removed later. None if it must be computed again."""
     static_ids: dict[str, str] = field(default_factory=dict)
     """Maps group instance ids to member ids."""
     pending: dict[str, Timer] = field(default_factory=dict)
@@ -366,12 +366,12 @@ class Group:
 
 
 def in_table_order(group: Group) -> list[Member]:
-    """Return the members in the order of Kafka's table of them: a `HashMap` of Java, or with the coordinator in Scala one of Scala (GC-28)."""
+    """Return the members in the order of Kafka's hash table: the `HashMap` of Java or of Scala, the language of the emulated coordinator (GC-28)."""
     return [member for member in _table(group) if member.member_id in group.members]
 
 
 def _first_in_table(group: Group) -> str | None:
-    """Return the id of the first member in Kafka's table, None if there is none. It costs little if members leave in this order."""
+    """Return the id of the first member in Kafka's hash table of members, None without members. Removes earlier entries from `group.table`."""
     table = _table(group)
     while table and table[0].member_id not in group.members:
         table.popleft()
@@ -379,7 +379,7 @@ def _first_in_table(group: Group) -> str | None:
 
 
 def _table(group: Group) -> deque[Member]:
-    """Return `Group.table`, computed if necessary. To remove a member does not change the order of the others."""
+    """Return `group.table`, which is computed again if it is None. It may contain removed members: a removal does not change the order."""
     if group.table is None:
         order = java_order if group.is_new_coordinator else scala_table_order
         group.table = deque(order(group.members.values(), attrgetter("hash_bits"), most=group.most_members))

@@ -11,7 +11,7 @@ from kafkaproto.hash_order import concurrent_order, partition_hash_bits, timelin
 from kafkaproto.partitioner import java_hash_bits
 
 _ONLY_TABLE = 0
-"""The index of the only table of Kafka's group coordinator in Scala."""
+"""The index of the hash table of groups with Kafka's group coordinator in Scala, which has a single table for all groups."""
 
 
 class Placement(Protocol):
@@ -27,9 +27,9 @@ class Placement(Protocol):
 class GroupTable(MutableMapping[str, AnyGroup]):
     """A dict of group ids to the groups of one broker. Iterating over it returns the ids in the order in which they were added.
 
-    Kafka's group coordinator in Scala keeps all groups of a broker in one `ConcurrentHashMap`, the one in Java those of each partition of
-    `__consumer_offsets` in a `TimelineHashMap`. These tables grow with their number of groups and never shrink. storage: knows the coordinator that
-    the broker emulates, and the partition of each group.
+    Kafka's group coordinator in Scala keeps all groups of a broker in one `ConcurrentHashMap`. The coordinator in Java has a `TimelineHashMap` for
+    each partition of `__consumer_offsets`, with the groups of this partition. These tables grow with their number of groups and never shrink.
+    storage: knows the coordinator that the broker emulates, and the partition of each group.
     """
 
     def __init__(self, storage: Placement) -> None:
@@ -68,12 +68,12 @@ class GroupTable(MutableMapping[str, AnyGroup]):
         return self._groups.get(group_id)
 
     def drop_table(self, index: int) -> None:
-        """Drop the table of partition `index` of `__consumer_offsets`, whose groups have been removed: a later table of it starts small."""
+        """Drop the empty table of partition `index` of `__consumer_offsets`. If the partition is loaded again, its new table has the initial size."""
         if self._is_new:
             self._sizes.pop(index, None)
 
     def drop_all_tables(self) -> None:
-        """Drop all tables, whose groups have been removed, because the broker stops: later tables start small."""
+        """Drop all tables, which are empty, because the broker stops. After a restart, the new tables have the initial size."""
         self._sizes.clear()
 
     def in_table_order(self, group_ids: Iterable[str], loaded: Iterable[int]) -> list[str]:

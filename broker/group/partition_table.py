@@ -33,12 +33,13 @@ class _Indexes:
 class PartitionTable(MutableMapping[PartitionKey, Value]):
     """A dict of partitions to values. Iterating over it returns the partitions in the order in which they were added.
 
-    Kafka's coordinator in Java keeps a `TimelineHashMap` of the topics, and for each topic one of its partition indexes. Their orders depend on the
-    keys that were added and removed before: a table grows with its number of keys and never shrinks. When a topic loses its last partition, its table
-    is removed; when the last topic is removed, the table of topics is removed, and a later one starts small.
+    Kafka's coordinator in Java keeps a `TimelineHashMap` of the topics, and for each topic a `TimelineHashMap` of its partition indexes. The order of
+    a table depends on the keys that were added and removed before: a table grows with its number of keys and never shrinks. When a topic loses its
+    last partition, its table is removed. When the last topic is removed, the table of topics is removed; a later one has the initial size.
 
-    The coordinator in Scala (3.9) keeps one mutable `HashMap` of all partitions. It makes room for a new key before it replaces the value of an old
-    one, too, and never shrinks. When a coordinator loads the group, the new `HashMap` has room for its offsets only, so that the table is copied.
+    The coordinator in Scala (3.9) keeps one mutable `HashMap` of all partitions, which never shrinks. Before it replaces the value of a key, it makes
+    room for another key. When this coordinator loads a group, Kafka creates a `HashMap` with room only for the offsets that the group has then. A
+    `PartitionTable` that is made from another one imitates this.
     """
 
     __slots__ = ("_most", "_most_topics", "_topics", "_values")

@@ -305,7 +305,7 @@ class Registry:
         self._groups.drop_all_tables()
 
     def _unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
-        """Drop the groups for whose id `is_gone` returns True from memory; their waiting requests get NOT_COORDINATOR (GO-12)."""
+        """Drop some groups from memory: each group for whose id `is_gone` returns True. Their waiting requests get NOT_COORDINATOR (GO-12)."""
         self.forgotten.drop(is_gone)
         for group in self:
             if is_gone(group.group_id):

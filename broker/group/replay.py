@@ -147,8 +147,8 @@ def _apply_commit(
 def _delete_offset(loaded: Loaded, group_id: str, key: PartitionKey) -> None:
     """Apply the tombstone of an offset to `loaded`: remove the committed offset of a partition.
 
-    The partition's pending offsets of open transactions are removed only with the coordinator in Java. With the one in Scala, they become committed
-    offsets when their transactions commit, even if the removed offset had replaced them (GO-24).
+    The partition may also have pending offsets, from open transactions. Kafka's coordinator in Java removes these, too. The coordinator in Scala
+    keeps them: they are committed with their transactions, even those that the removed offset had replaced (GO-24).
     """
     if group_id in loaded.pending and not loaded.is_new_coordinator:
         loaded.pending[group_id].reinstate([key])

@@ -50,7 +50,10 @@ def _all_topics(metadatas: Iterable[bytes]) -> frozenset[str]:
 
 
 def _topics(data: bytes) -> list[str]:
-    """Return the topics of one encoded subscription. Every valid version is decoded as version 0; the user data after the topics is checked, too."""
+    """Return the topics of one encoded subscription, which is decoded as version 0 whatever its version is.
+
+    Fields that later versions add are ignored. The user data after the topics is checked, but not returned.
+    """
     [version] = struct.unpack_from(">h", data)
     if version < 0:
         raise ValueError(

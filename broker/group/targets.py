@@ -1,4 +1,4 @@
-"""Computes the target assignments of a consumer group with the assignor that its members prefer. Kafka's `TargetAssignmentBuilder`."""
+"""Computes the target assignments of a consumer group with the assignor that its members prefer (`TargetAssignmentBuilder` in Kafka)."""
 
 from __future__ import annotations
 

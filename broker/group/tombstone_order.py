@@ -30,7 +30,7 @@ def order_of_expired(
 ) -> list[PartitionKey]:
     """Return the partitions whose offsets have expired, in the order of their tombstones. keys: these partitions, in any order.
 
-    offsets: all offsets of the group. is_java: as for `order_of_all`.
+    offsets: all offsets of the group. is_java: whether the broker emulates Kafka's group coordinator in Java, otherwise the one in Scala.
     """
     if len(keys) < 2:
         return list(keys)
@@ -47,10 +47,13 @@ def order_of(
     *,
     is_java: bool,
 ) -> list[PartitionKey]:
-    """Return the partitions of `keys` with offsets to delete, in the order of their tombstones: that of `keys`, or that of a `Map` of Scala.
+    """Return those partitions in `keys` that have offsets to delete, in the order of their tombstones.
 
-    committed: the partitions with committed offsets to delete, in the order of `keys`. pending: those with offsets in open transactions. The
-    coordinator in Scala writes no tombstones for partitions that have only such offsets. is_java: as for `order_of_all`.
+    With Kafka's group coordinator in Java, this is the order of `keys`. With the one in Scala, it is the order of an immutable `Map` of Scala, and
+    partitions that have offsets only in open transactions are left out: that coordinator writes no tombstones for them.
+
+    committed: the partitions with committed offsets to delete, in the order of `keys`. pending: the partitions with offsets in open transactions.
+    is_java: whether the broker emulates the coordinator in Java, otherwise the one in Scala.
     """
     if is_java:
         return [key for key in keys if key in committed or key in pending]

@@ -21,7 +21,8 @@ MEMBER_FIELDS = [field.name for field in fields(ConsumerMember)]
 def remember(group: ConsumerGroup, timers: Timers) -> Callable[[], None]:
     """Return a function that restores the present state of a group and its members.
 
-    The function also sets those timers of members again that were cancelled in the meantime. timers: the object through which it sets them.
+    If a timer of a member is cancelled before the returned function is called, the function starts the timer again, for the same time. timers: starts
+    the timers.
     """
     group_values = {name: _copied(getattr(group, name)) for name in GROUP_FIELDS}
     member_values = [

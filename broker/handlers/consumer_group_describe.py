@@ -62,10 +62,10 @@ def _described_by_each_partition(
 ) -> list[DescribedGroup]:
     """Return the results as Kafka 3.9 returns them: several partitions may return a result for the same group (GN-66).
 
-    Kafka 3.9 passes all groups of the request to each partition of `__consumer_offsets` that stores one of them. The partition returns a result for
-    each group: the description of its own groups, and GROUP_ID_NOT_FOUND (69) for the others. If this broker does not coordinate the partition, there
-    is an error for each of the partition's own groups, and no result for the others. If there would be more than `MAX_REPEATED_RESULTS` results, each
-    group has one.
+    Kafka 3.9 passes all groups of the request to each partition of `__consumer_offsets` that stores at least one of these groups. The partition
+    returns a result for each group in the request: a description of each group that it stores, and GROUP_ID_NOT_FOUND (69) for all others. If this
+    broker does not coordinate the partition, there is an error for each group that the partition stores, and no result for the others. If the
+    response would have more than `MAX_REPEATED_RESULTS` results, it has only one result for each group instead.
     """
     node = exchange.node
     partitions = ids_by_partition(node, group_ids)

@@ -44,9 +44,10 @@ def delete_groups(exchange: Exchange, request: DeleteGroupsRequest) -> Delayed:
 
 
 def _in_kafkas_order(node: Node, results: dict[str, int], refused: Collection[str]) -> dict[str, int]:
-    """Return the results in the order of Kafka's hash tables (GO-36): by offsets partition, or by group with the coordinator in Scala.
+    """Return the results in the order in which Kafka's group coordinator returns them: that of its hash tables (GO-36).
 
-    refused: the groups that this broker does not coordinate. The coordinator in Scala adds the errors to its table before the deleted groups.
+    The coordinator in Java groups the results by partition of `__consumer_offsets`. The coordinator in Scala has one table of all groups, to which it
+    first adds the groups with an error and then the deleted groups. refused: the groups that this broker does not coordinate.
     """
     if node.groups.is_new_coordinator:
         partitions = ids_by_partition(node, results)

@@ -62,7 +62,7 @@ def _operations(altered: AlterConfigsResource) -> list[Change]:
 
 
 def _in_java_order(operations: list[Change]) -> list[Change]:
-    """Return operations in the order of a Java hash table with the names of their settings, in which the controller checks them."""
+    """Return operations in the order in which the controller checks them: that of a Java hash table whose keys are the names of the settings."""
     by_name = {operation.name: operation for operation in operations}
     return [by_name[name] for name in hash_order(by_name)]
 

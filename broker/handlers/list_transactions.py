@@ -76,8 +76,8 @@ def _is_listed(
 ) -> bool:
     """Return whether a transactional id passes all filters of the request.
 
-    As in Kafka, an id that has no transaction at the moment passes every filter for the duration (TX-73). pattern: the request's pattern of
-    transactional ids, None for all.
+    The duration filter selects transactions that have been open for longer than the requested time. As in Kafka, an id without an open transaction
+    passes this filter, too (TX-73). pattern: the request's pattern of transactional ids, None for all.
     """
     data = transaction.data
     if request.state_filters and data.state.label not in request.state_filters:

@@ -124,10 +124,10 @@ def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: s
 
 
 def _create(exchange: Exchange, names: Sequence[str]) -> None:
-    """Create missing topics for the next request of the client, where that is possible (M-3).
+    """Create the missing topics `names`, except those that cannot be created. The client sees the new topics in its next request (M-3).
 
-    A KRaft broker sends one CreateTopics request to the controller and does not wait for the response. So it reports neither errors nor throttle
-    times (Q-18), and all topics are checked before the first one is created.
+    As in Kafka, errors and throttle times are not reported (Q-18), and all topics are checked before the first one is created: a KRaft broker sends
+    one CreateTopics request to the controller, and does not wait for the response.
     """
     node, controller = exchange.node, exchange.node.cluster.controller
     if node.is_release_4:

@@ -250,7 +250,7 @@ class ProducerStates:
         return entry
 
     def forget_from(self, offset: int) -> set[int]:
-        """Remove every producer with a batch or marker at `offset` or later. Returns the producer ids; their states must be rebuilt from the log."""
+        """Remove every producer with a batch or marker at `offset` or later. Returns their ids; the caller must rebuild their states from the log."""
         producer_ids = {producer_id for producer_id, entry in self.producers.items() if entry.last_offset >= offset}
         for producer_id in producer_ids:
             del self.producers[producer_id]

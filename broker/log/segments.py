@@ -271,7 +271,7 @@ class NamedSegment(_Extent):
 
     @classmethod
     def from_disk(cls, folder: SegmentFolder, on_disk: SegmentOnDisk, now_ms: int) -> NamedSegment:
-        """Return a segment for the file `on_disk`, which an earlier process left in `folder`. now_ms: used as the unknown time of the last append."""
+        """Return a segment for the file `on_disk`, which an earlier process left in `folder`. now_ms: stored as the time of the last append."""
         segment = cls(on_disk.base, 0, folder, on_disk.is_cleaned)
         segment.path, segment.end, segment.untimed_ms = on_disk.path, on_disk.base + on_disk.size_bytes, now_ms
         return segment

@@ -292,7 +292,7 @@ class Store:
         """Drop the files of segments that lie completely before byte `position` of the store. A response that is being sent can still read them.
 
         If the file of the active segment is dropped, later appends go to a new file, which continues the segment (`segment_number` stays the same).
-        Nothing is dropped while the metadata log lacks a change because a write failed: it may still refer to batches in the files.
+        Nothing is dropped while a change is missing in the metadata log because a write failed: this log may still refer to batches in the files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

@@ -66,7 +66,10 @@ class Controller:
     def restore(
         self, topics: Mapping[str, Topic], scram: Credentials, features: Mapping[str, int], offset: int
     ) -> None:
-        """Set topics, SCRAM credentials and feature levels that an earlier process persisted; count on from the `offset` of its last image."""
+        """Set topics, SCRAM credentials and feature levels that an earlier process persisted.
+
+        offset: the number of the last metadata image of that process. The numbers of the next images are higher.
+        """
         self.image = replace(self.image, offset=self.image.offset + offset)
         self._follow(replace(self.image.with_topics(topics), scram=scram, features=features), tuple(topics))
 
