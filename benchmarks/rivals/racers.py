@@ -23,7 +23,7 @@ SETTINGS = {
 }
 """The settings of the brokers of the real Kafka, in addition to those of `KafkaCluster`. All other settings keep the defaults.
 
-Most of them suit a small cluster. The last three concern reads from followers, the size of fetch responses and elections.
+Most settings in this dict suit a small cluster. The last three concern reads from followers, the size of fetch responses and elections.
 """
 
 

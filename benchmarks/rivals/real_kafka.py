@@ -43,7 +43,7 @@ class KafkaCluster:
     """Three brokers of Apache Kafka and a controller. The constructor starts them and waits until they are ready.
 
     settings: the settings of each broker. version: the Kafka release. classes: a folder with further Java classes; None for none. java_options:
-    options of each Java process; None for those that make it start fast (see `class_archive`). Raises NotStarted if a process exits or the brokers
+    options of each Java process; None for an option that shortens its start (`class_archive`). Raises NotStarted if a process exits or the brokers
     are not ready in time, and JarsMissing if Kafka cannot be downloaded.
     """
 

@@ -297,9 +297,10 @@ def _check_listener(before: Mapping[str, int], after: Mapping[str, int]) -> None
 
 
 def _check_reporters(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Raise ConfigError if a change adds a class to `metric.reporters` that Kafka cannot load. Kafka has only one class for this setting.
+    """Raise ConfigError if a change adds a class to `metric.reporters` that Kafka cannot load.
 
-    before, after: maps the settings of the broker to their text before and after the change.
+    Kafka can load `JmxReporter`, the only class for this setting that is a part of Kafka. Classes that were in the setting before are accepted.
+    before, after: map the settings of the broker to their text before and after the change.
     """
     text = after.get(_REPORTERS, "")
     if text == before.get(_REPORTERS) or not java_trim(text):

@@ -89,8 +89,8 @@ class GroupChanges:
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         """Publish that a group was loaded from the offsets topic.
 
-        There is one exception. If this object has already published a state of the group, the group was loaded again only to undo a change that
-        could not be stored. The method then publishes an ordinary change, from the last published state to the loaded state.
+        A group is also loaded again to undo a change that could not be stored. In this case, this object has already published a state of the group.
+        The method then publishes an ordinary change instead, from the last published state to the loaded state.
         """
         if self._events.group_changed is None:
             return

@@ -104,7 +104,8 @@ class Membership:
 
         A joining member takes the place of a member with the same instance id that has left temporarily or, from Kafka 4.0 on, uses the classic
         protocol. It is added if the group has neither its instance id nor its member id. entries: the list to which the records of a replacement are
-        added. Raises KafkaError as described in `find_or_add`.
+        added. Raises KafkaError UNRELEASED_INSTANCE_ID (111) if the member joins, and the member with its instance id must not be replaced. Raises
+        UNKNOWN_MEMBER_ID (25), FENCED_INSTANCE_ID (82) or FENCED_MEMBER_EPOCH (110) for a wrong member id or epoch.
         """
         holder = _holder(group, instance_id)
         if request.member_epoch != JOINING:

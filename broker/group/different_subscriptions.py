@@ -127,7 +127,7 @@ class _Load:
         return self._sorted[self._high_next + 1]
 
     def exclude_highest(self) -> None:
-        """Exclude the subscriber that `next_highest` returned last from further turns."""
+        """Exclude the subscriber that `next_highest` returned last: later calls of `next_highest` do not return it again."""
         position, last = self._high_next + 1, self._high_end - 1
         self._sorted[position], self._sorted[last] = self._sorted[last], self._sorted[position]
         self._high_end -= 1

@@ -41,7 +41,8 @@ class CommittedOffset(NamedTuple):
     def is_expired(self, unused_since_ms: int, retention_ms: int, now_ms: int) -> bool:
         """Return whether the offset has expired.
 
-        If the commit has its own expiry time, only that time counts. Otherwise the offset expires `retention_ms` after the time `unused_since_ms`.
+        If the commit has its own expiry time, only that time counts. Otherwise the offset expires `retention_ms` after `unused_since_ms`: the time of
+        the commit, or the time at which the last member left the group.
         """
         if self.expire_ms is not None:
             return now_ms >= self.expire_ms
@@ -57,9 +58,10 @@ class CommittedOffset(NamedTuple):
 
 
 def expiry_ms(now_ms: int, retention_ms: int) -> int:
-    """Return when an offset expires that is committed now with a retention time: the sum, which wraps around as Java's `long` does.
+    """Return the time in ms at which an offset that is committed at `now_ms` with the retention time `retention_ms` expires.
 
-    retention_ms: any int64. With a very long one, the time of expiry is in the past, so that the next check for expired offsets deletes the offset.
+    retention_ms: any int64. The result is the sum, which wraps around as Java's `long` does. For a very large retention time, the result is therefore
+    in the past, and the next check for expired offsets deletes the offset.
     """
     total_ms = now_ms + retention_ms
     return total_ms if total_ms < 1 << 63 else total_ms - (1 << 64)

@@ -18,9 +18,9 @@ Value = TypeVar("Value")
 class _Indexes:
     """The partition indexes of one topic in a `PartitionTable`.
 
-    indexes: the keys of this dict, in the order in which they were added. most: the largest number of entries for which Kafka's table has ever made
-    room. If a value was replaced while the table had N entries, Kafka made room for N + 1, because it makes room for a new entry before it replaces
-    the old one.
+    indexes: a dict whose keys are the partition indexes, in the order in which they were added. most: the largest number of entries for which Kafka's
+    table has ever made room. If a value was replaced while the table had N entries, Kafka made room for N + 1, because it makes room for a new entry
+    before it replaces the old one.
     """
 
     __slots__ = ("indexes", "most")

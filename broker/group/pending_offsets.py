@@ -91,7 +91,7 @@ class PendingOffsets:
             self._replaced.pop(key, None)
 
     def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
-        """Remove the pending offsets of the partitions `keys` from all transactions. Returns one partition for each removed offset.
+        """Remove the pending offsets of the partitions `keys` from all transactions. Returns the partition of each removed offset.
 
         If the offsets of several producers are removed for a partition, the result contains the partition several times. keeps_producers: whether a
         producer without any other pending offset stays in this object until its transaction ends.
@@ -108,8 +108,8 @@ class PendingOffsets:
     ) -> tuple[list[PartitionKey], dict[PartitionKey, CommittedOffset]]:
         """Remove the pending offsets of a producer, after its transaction has ended.
 
-        Returns (partitions that had pending offsets, offsets that become committed offsets). If `committed` is false, there are no offsets to commit.
-        If it is true, pending offsets that other producers added earlier for the same partitions are ignored when their transactions commit later.
+        Returns (partitions that had pending offsets, offsets that become committed offsets). If `committed` is false, the second item is empty. If
+        `committed` is true, pending offsets that other producers added earlier for the same partitions are ignored when their transactions commit.
         """
         pending = self._by_producer.pop(producer_id, None) or PartitionTable()
         offsets = {}

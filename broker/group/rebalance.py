@@ -90,8 +90,8 @@ class Rebalance:
     def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
         """Store the protocols and timeouts from the JoinGroup request of a current member, and the function `reply` that sends the response later.
 
-        If an earlier JoinGroup of the member still waits, it never gets a response (GC-24). reply: called at the end of the join phase; None if the
-        calling code sends the response itself, so that the request does not wait.
+        If an earlier JoinGroup of the member still waits, this earlier request never gets a response (GC-24). reply: called at the end of the join
+        phase; None if the caller of this method sends the response itself, so that the request does not wait.
         """
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
         member.protocols = request.protocols

@@ -139,7 +139,8 @@ def _partition(exchange: Exchange, replica_id: int, topic: str, requested: ListO
 
     requested: the entry of the request for this partition. replica_id: from the request; -2 (`DEBUGGING_CONSUMER`) accepts any replica, all other
     values only the leader. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if the cluster has no such partition, FENCED_LEADER_EPOCH (74) or
-    UNKNOWN_LEADER_EPOCH (75) for a wrong leader epoch, NOT_LEADER_OR_FOLLOWER (6) if this broker has no suitable replica.
+    UNKNOWN_LEADER_EPOCH (75) for a wrong leader epoch, NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead the partition or, for replica id -2,
+    has no replica of it.
     """
     node = exchange.node
     partition = node.replicas.find(topic, requested.partition_index)

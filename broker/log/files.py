@@ -110,7 +110,7 @@ class FileRange:
 class Piece:
     """A part of the spill file, which small segments share: `size` bytes of `file` from byte `offset` on.
 
-    When this object is garbage-collected, another segment may get this part of the file.
+    When this object is garbage-collected, this part of the file becomes free, and another segment may use it.
     """
 
     __slots__ = ("file", "offset", "size", "spill")

@@ -30,7 +30,7 @@ class FlushState:
     def flushed(self, start: int, end: int, now_ms: int | None = None) -> None:
         """Record that the partition's store was flushed from byte position `start` to its end, position `end`.
 
-        now_ms: the time of the flush; None if unknown, which leaves the time from which flush.ms counts unchanged.
+        now_ms: the time of the flush, from which flush.ms counts again. If it is None (unknown), flush.ms counts from the previous flush.
         """
         self.unflushed_records = 0
         if now_ms is not None:

@@ -70,7 +70,7 @@ class BrokerSessions:
     def end(self, broker_id: int) -> None:
         """End the session of a stopped broker that is about to start again: fence the broker now if it is not fenced yet.
 
-        The heartbeats of its new session begin now.
+        The broker's new session begins at this time, with its first heartbeat.
         """
         self._restarted_ms[broker_id] = self._now_ms()
         self.last_fetches.pop(broker_id, None)

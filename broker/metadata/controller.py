@@ -66,10 +66,7 @@ class Controller:
     def restore(
         self, topics: Mapping[str, Topic], scram: Credentials, features: Mapping[str, int], offset: int
     ) -> None:
-        """Set topics, SCRAM credentials and feature levels that an earlier process persisted.
-
-        offset: the number of the last metadata image of that process. The numbers of the next images are higher.
-        """
+        """Restore persisted topics, SCRAM credentials and feature levels. offset: the number of the last persisted image; new numbers are higher."""
         self.image = replace(self.image, offset=self.image.offset + offset)
         self._follow(replace(self.image.with_topics(topics), scram=scram, features=features), tuple(topics))
 
