@@ -2,8 +2,8 @@
 
 A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. Groups are loaded from that partition when the broker becomes
 its leader, and dropped from memory when the broker stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback, either
-immediately or later. The callback is never called if the member sends the same request again while this one waits (GC-24), or if the member is
-removed while its sync waits (GC-49).
+immediately or later. The callback is called at most once. It is never called if the member sends the same request again while this one waits
+(GC-24), or if the member is removed while its sync waits (GC-49).
 Corresponds to Kafka's `GroupCoordinator` (3.9). This module does not depend on wire messages, connections or clocks.
 """
 

@@ -371,7 +371,7 @@ def in_table_order(group: Group) -> list[Member]:
 
 
 def _first_in_table(group: Group) -> str | None:
-    """Return the id of the first member in Kafka's hash table of members, None without members. Removes earlier entries from `group.table`."""
+    """Return the id of the first member in Kafka's hash table, None without members. Drops removed members from the start of `group.table`."""
     table = _table(group)
     while table and table[0].member_id not in group.members:
         table.popleft()
