@@ -227,10 +227,10 @@ class Node:
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
         self.counted_ms = 0.0
-        """The total measured time in ms of two kinds of calls: those that handle requests, and those that build responses to requests from purgatory.
+        """The total measured time in ms of all calls that handle a request, or that build the response to a request from purgatory.
 
-        A running handler can complete requests that wait in purgatory. The time to build their responses is charged to the clients of those requests.
-        The running handler is therefore charged its duration minus the amount by which this total has grown while it ran.
+        While a handler runs, it can complete requests from purgatory. The time to build their responses is charged to the clients of these requests.
+        That time is subtracted from the handler's own time: it is the amount by which this total grows while the handler runs.
         """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
@@ -239,7 +239,7 @@ class Node:
         self._rng = rng
         self.sessions = self._new_sessions()
         self.group_removals_at_start = config.cluster.group_removals
-        """The value of `ClusterConfig.group_removals` when this broker started (AD-18)."""
+        """How often all settings of a group had been removed (`ClusterConfig.group_removals`) when this broker started (AD-18)."""
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
         self.socket_request_max_bytes: int = config["socket.request.max.bytes"]
         self.connections_max_idle_ms: int = config["connections.max.idle.ms"]
@@ -302,8 +302,8 @@ class Node:
     def refuses_group(self, group_id: str) -> int:
         """Return 0 if this broker coordinates a group, otherwise an error code: NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
 
-        If the offsets topic is missing, the profile `test` (settings for tests) first creates it; if that fails, this error is returned. With the
-        profile `kafka` (Kafka's defaults), the topic is not created, and the error is NOT_COORDINATOR.
+        If the offsets topic is missing, the profile `test` (settings for tests) first creates it; if the creation fails, the result is the error of
+        the creation. With the profile `kafka` (Kafka's defaults), the topic is not created, and the error is NOT_COORDINATOR.
         """
         if OFFSETS_TOPIC not in self.image.topics and self.cluster.profile == "test":
             try:
@@ -313,7 +313,10 @@ class Node:
         return self.groups.ownership.refusal(group_id)
 
     def forget_sessions(self) -> None:
-        """Drop all fetch sessions, clients that send metrics and names of groups without settings, because the broker restarts."""
+        """Drop the state that does not survive a restart of the broker.
+
+        This is: all fetch sessions, the clients that send metrics to the broker, and the names of groups whose settings were all removed.
+        """
         self.sessions = self._new_sessions()
         self.group_removals_at_start = self.config.cluster.group_removals
         self.__dict__.pop("telemetry", None)

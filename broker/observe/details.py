@@ -156,9 +156,10 @@ def response_details(response: Any, request: RequestDetails, topic_name: TopicNa
 
 
 def _ids(request: Any, names: tuple[str, ...], name_in_item: str) -> str | None:
-    """Return the value of the first field of `names` that is not empty, None if all are empty. The items of a list are joined by commas.
+    """Return the ids in a request as text, joined by commas; None if the request has no id.
 
-    name_in_item: the field with the id if the items of the list are structures.
+    names: the fields that may contain an id or a list of ids. The first field that is not empty is used. name_in_item: the field that contains the
+    id in each item of a list, if the items are structures.
     """
     for name in _existing_fields(cast(Any, type(request)), names):
         value = getattr(request, name)
@@ -175,8 +176,8 @@ def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[s
     Some of these other items contain items themselves, as a topic in a Metadata response contains partitions. Such an outer item is yielded only if
     it has an error, or if none of its inner items is yielded. Its inner items are yielded only if they have an error or an offset.
 
-    name: the name of the topic, resource or group; `parent` if the item has no name. message: a whole message, or an item whose inner items to yield.
-    parent: the name of this item; "" if `message` is a whole message. topic_name: a function that returns the name of a topic id.
+    The yielded name is that of the topic, resource or group, or `parent` if the item has no name. message: a whole message, or an item that contains
+    the items to yield. parent: the name of the item `message`; "" for a whole message. topic_name: a function that returns the name of a topic id.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():

@@ -1,20 +1,20 @@
 """The journal as a topic: publishes throttles, the offsets that clients reach, and leader changes as records for any client. Off by default.
 
 The topic has one partition, because all brokers of a cluster share a clock and a journal: its records are in the order of the events. It has up to
-three replicas, so that it survives its leader. While the journal topic is off, each request costs only a few checks that find no observer. This
-module does not depend on sockets, nor on the meaning of messages except for the topics that they name.
+three replicas, so that it stays available when its leader stops. While the journal topic is off, it has almost no cost per request. This module
+does not depend on sockets. Of the content of messages, it uses only the topics that they name.
 
 A record's timestamp is the broker's clock. Its key is the client id, or `broker-N` if there is no client. Its value is JSON with
 `v` (1), `kind`, `at_ms`, `broker`, and further fields that depend on the kind:
 
 throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms
 fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in the response to the client)
-behind:   the fields of `fetched`, for a connected client that lags: it has not fetched since records were produced
+behind:   the fields of `fetched`, for a connected client that lags: it has not fetched the partition since records were produced
 produced: client_id, topic, partition, end_offset (the offset after the last record of the request)
 leader:   topic, partition, leader, leader_epoch
 isr:      topic, partition, isr
 broker:   state (stopped, started)
-dropped:  count (of entries dropped since the last record of kind `dropped`, because too many were waiting or an append failed)
+dropped:  count (how many entries were dropped since the last record of kind `dropped`: too many were waiting, or an append failed)
 
 The fields of the kind `throttle`, of which the last six are null for a forced throttle:
 
@@ -149,9 +149,9 @@ class JournalTopic(Observer):
         self.begin()
 
     def begin(self) -> None:
-        """Start without journal entries from before: drop the collected ones, and create the journal topic if it is missing.
+        """Drop all collected journal entries, and create the journal topic if it is missing.
 
-        Also forget how far clients have read, and which connections read the journal topic.
+        Also drop the offsets that clients have reached, and the list of the connections that read the journal topic.
         """
         self._entries.clear()
         self._positions.clear()

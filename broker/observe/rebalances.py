@@ -79,7 +79,7 @@ class RebalanceHistory(Observer):
         b. While the members of a classic group join, no further rebalance starts. The generation that begins when all have joined becomes the
            `to_epoch` of the current rebalance.
         c. Any other change updates the current rebalance. The rebalance is complete when the group is Stable or Empty. It ends unfinished when the
-           group is Dead. But if a consumer group is Dead only because its coordinator unloads it, the rebalance does not end.
+           group is Dead. Exception: a coordinator that unloads a consumer group reports it as Dead, but this does not end the rebalance.
         d. When the next coordinator loads the group, the current rebalance continues if its `to_epoch` is the loaded generation or group epoch.
            Otherwise it ends unfinished.
         """

@@ -71,7 +71,7 @@ class MetadataState:
         self.was_closed = True
 
     def _on_offset(self, fact: MetadataRecord) -> None:
-        """Do nothing: the offset is read from records of all kinds."""
+        """Do nothing with a record that has only an offset: the constructor reads the offsets of all records itself."""
 
     def _on_image(self, fact: MetadataRecord) -> None:
         for name in fact["deleted"]:
@@ -156,9 +156,9 @@ def closed() -> MetadataRecord:
 
 
 def offset(image_offset: int) -> MetadataRecord:
-    """Return the record of the offset of a metadata image, for an image that differs from the previous one in nothing else that is persisted.
+    """Return a record that has only the offset of a metadata image.
 
-    `at_offset` adds the offset to the record of another change.
+    It is for an image with no other change that must be persisted. If there is a change, `at_offset` adds the offset to the record of the change.
     """
     return {"kind": "offset", "offset": image_offset}
 
@@ -178,9 +178,10 @@ def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str])
 
 
 def config(owner: ConfigOwner, layer: Mapping[str, str]) -> MetadataRecord:
-    """Return the record of a change of settings. It has all settings that their owner has after the change, not only the changed ones.
+    """Return the record of a change of the settings of `owner`.
 
-    owner: a broker id, -1 (ALL_BROKERS), a group id (a str), or the `SubscriptionName` of a client metrics subscription. layer: these settings.
+    owner: a broker id, -1 (ALL_BROKERS), a group id (a str), or the `SubscriptionName` of a client metrics subscription. layer: all settings that
+    are set on the owner after the change, not only the changed settings.
     """
     if isinstance(owner, SubscriptionName):
         return {"kind": "client_metrics", "name": owner.name, "layer": dict(layer)}
@@ -278,7 +279,8 @@ def _topic(before: Topic | None, after: Topic) -> dict[str, Any]:
 def _partition(fields: Sequence[Any]) -> PartitionState:
     """Return the partition that a metadata record describes.
 
-    fields: those of `PartitionState` in order. Records that earlier versions of this broker wrote lack the last two.
+    fields: the values of the fields of `PartitionState`, in the same order. Records that earlier versions of this broker wrote have no values for
+    `eligible` and `last_known`, which are then empty.
     """
     index, replicas, isr, leader, leader_epoch, partition_epoch, *lists = fields
     return PartitionState(

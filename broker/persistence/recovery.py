@@ -94,11 +94,11 @@ def _restore_roll_conditions(store: Store, now_ms: int) -> None:
 
 
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
-    """Return the segments in `folder` in order, except empty files and files that an unfinished compaction wrote; delete these files.
+    """Return the segments in `folder` in order, after deleting empty files and files that an unfinished compaction wrote.
 
-    runs: the ranges of byte positions at which the log has batches, read from the metadata log. A compaction records them again when it ends. So if
-    compaction wrote a file, and the file overlaps none of these ranges, the compaction did not end. now_ms: taken as the time of the last append to
-    each segment, because the real time is unknown.
+    runs: the ranges of byte positions at which the log has batches, read from the metadata log. When a compaction ends, it writes the new ranges to
+    the metadata log. A compacted file that overlaps none of the ranges is therefore from a compaction that did not end. now_ms: taken as the time of
+    the last append to each segment, because the real time is unknown.
     """
     kept_segments = []
     for on_disk in folder.segments():
@@ -114,11 +114,11 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
 def _resume(
     store: Store, folder: SegmentFolder, segments: Sequence[NamedSegment], end_position: int, is_open: bool
 ) -> None:
-    """Make the store use `segments`, and append the next bytes at byte position `end_position`.
+    """Make the store consist of `segments`, so that the next append writes at byte position `end_position`. Appends nothing itself.
 
     The position counts all bytes that were ever appended to the partition.
 
-    folder: where a new segment gets its file. is_open: True if the next append continues the last segment, False if it starts a new segment.
+    folder: where a new segment gets its file. is_open: True if the next append continues the last segment, False to add a new segment for it.
     """
     new_segments = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
     store.resume([*segments, *new_segments], end_position)

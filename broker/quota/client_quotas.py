@@ -191,10 +191,11 @@ class ClientQuotas:
 def new_client_quotas(
     config: BrokerConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> ClientQuotas:
-    """Return the quota managers of a broker that starts. Later changes of the quota and metric windows in `config` have no effect on them.
+    """Return the quota managers of a broker that starts.
 
-    store: the configured quotas of the cluster. semantics: for clients with an empty client id, "kip" applies the quotas of the default client id,
-    and "kafka" applies no quota for client ids (D9). timers: used to remove the measurements of idle clients.
+    config: the broker's settings, among them the windows of quotas and metrics. The quota managers keep using the windows set at the start, even if
+    these settings change later. store: the configured quotas of the cluster. semantics: for clients with an empty client id, "kip" applies the quotas
+    of the default client id, and "kafka" applies no quota for client ids (D9). timers: used to remove the measurements of idle clients.
     """
     return ClientQuotas(
         store,

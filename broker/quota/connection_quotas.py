@@ -111,8 +111,8 @@ class ConnectionQuotas:
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
         """Count a new connection in the rate of its IP address. Returns 0 if the address has no limit or the rate is within it.
 
-        If the rate exceeds the limit, the connection is rejected: the result is the time in ms after which it must be closed. It then counts no
-        longer in the rate of its address, nor in the rates of `listener` and the broker, to which `arrived` has added it.
+        If the rate exceeds the limit, the connection is rejected: the result is the time in ms after which the caller must close it. A rejected
+        connection is subtracted again from the rate of its address, and from the rates of `listener` and the broker, in which `arrived` counted it.
         """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)

@@ -77,8 +77,9 @@ def any_of(programs: Sequence[Program]) -> Program:
 def repeated(program: Program, least: int, most: int | None, longest: int) -> Program:
     """Return a program that matches `least` to `most` repetitions of another program; `most` is None if there is no maximum.
 
-    longest: the maximum length in characters of the texts to match. Counts above `longest` + 1 are lowered to that number: at least one of so
-    many repetitions reads no character, so more repetitions would not match more texts. Raises ExpressionError if the program is too large.
+    longest: the maximum length in characters of the texts to match. Counts above `longest` + 1 are lowered to that number. This does not change the
+    matches: of `longest` + 1 repetitions, at least one reads no character, and more repetitions can also read no character. Raises ExpressionError
+    if the program is too large.
     """
     least = min(least, longest + 1)
     size = len(program)

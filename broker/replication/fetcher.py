@@ -1,13 +1,14 @@
 """Fetches a follower's records from one leader's broker, one fetch at a time (`ReplicaFetcherThread`).
 
 There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked: it waits at the leader, in Kafka's
-purgatory. An append at the leader completes the parked fetch while the append is handled, unless a setting or a test delays the follower. With
-replica.fetch.min.bytes above 1, the leader waits for that many bytes, but at most replica.fetch.wait.max.ms. The next fetch acknowledges the records.
+purgatory. An append at the leader completes the parked fetch at once, at the same time of the cluster's clock, unless a setting or a test delays the
+follower. With replica.fetch.min.bytes above 1, the leader waits for that many bytes, but at most replica.fetch.wait.max.ms. The next fetch
+acknowledges the records.
 
 While nothing is appended, Kafka's follower sends an empty fetch every replica.fetch.wait.max.ms. This fetcher sends no empty fetches, so it
 needs no timer. Before the leader uses the time at which the follower was last caught up, `note_idle_fetches` reports the empty fetches that Kafka's
-follower would have sent. Exceptions, in which the fetcher does send empty fetches: while the leader's replication quota is active, because the quota
-counts every response (R-5), and while a fetch leaves out partitions.
+follower would have sent. The fetcher does send empty fetches in two cases: while the leader's replication quota is active, because the quota counts
+every response (R-5), and while a fetch leaves out partitions.
 
 Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked fetch
 is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its next
@@ -31,8 +32,8 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 class ReplicaFetcher:
     """Fetches records from one other broker, for the partitions that this other broker leads and broker `follower_id` follows.
 
-    A partition that got records goes to the end of the fetch order (R-9). overrides: maps (topic, index) to the stop offset (hold) and delay that a
-    test has set for fetches of that partition; all fetchers of a broker share this mapping, so that it stays in effect when the leader changes.
+    A partition that got records goes to the end of the fetch order (R-9). overrides: for each (topic, index), the offset at which a test stops the
+    fetches, and the delay that it sets for them; all fetchers of a broker share this mapping, so that it stays in effect when the leader changes.
     leader_quota: the replication quota of the leader's broker for sending. follower_quota: the quota of broker `follower_id` for receiving.
     """
 
@@ -117,7 +118,7 @@ class ReplicaFetcher:
         self._followed[(topic, index)].own_overrides(self._overrides).delay_ms = delay_ms
 
     def release(self, topic: str, index: int) -> None:
-        """Remove a test's stop offset (hold) and delay for a partition, and fetch it at once. Does nothing if the partition is not followed."""
+        """End `hold` and `slow` for a partition, and fetch the partition at once. Does nothing if the partition is not followed."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -139,10 +140,10 @@ class ReplicaFetcher:
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """Schedule the leader's response to this follower's waiting fetch, because the leader's replica `partition` changed.
 
-        A. If it has replica.fetch.min.bytes of new records (R-9), the leader responds at once; with `semantics=kip` also to a new high watermark.
+        A. The leader responds at once if it has replica.fetch.min.bytes of new records (R-9) or, with `semantics=kip`, a new high watermark.
         B. If only the replica's high watermark or log start is new, the leader responds when the wait of the fetch times out (N-10).
-        C. If the leader's replication quota is exceeded, the leader also responds when the wait of the fetch times out (R-6).
-        D. If fetches leave the partition out because of the follower's quota, nothing happens (R-7).
+        C. If the leader's replication quota is exceeded, the leader responds only when the wait of the fetch times out (R-6).
+        D. If fetches leave the partition out because of the follower's quota, no response is scheduled (R-7).
         """
         followed = self._followed.get((partition.topic, partition.index))
         if followed is None or followed.is_held:
@@ -199,7 +200,7 @@ class ReplicaFetcher:
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Schedule a partition's next fetch after `delay_ms`. A delay that a test has set takes precedence, also if it runs already."""
+        """Schedule a partition's next fetch after `delay_ms`, or after a delay that a test has set. Does nothing while such a delay is running."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True
@@ -241,7 +242,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response, and return its partitions for the next fetch, except those that a test has stopped or a quota leaves out."""
+        """Receive the leader's response. Returns the partitions to fetch next, without those that a test has stopped or a quota leaves out."""
         remaining, has_batches = self._settings.response_max_bytes, False
         received_partitions: list[FollowedPartition] = []
         sizes: list[tuple[str, int]] = []

@@ -32,7 +32,7 @@ class FetcherSettings:
 
 @dataclass(slots=True)
 class FetcherOverrides:
-    """The hold and the delay that a test has set for the fetches of a replica.
+    """The limits that a test has set for a follower's fetches of one partition: an offset at which they stop, and a delay.
 
     hold_at: the follower fetches no batch that begins at or above this offset, None for no limit. delay_ms: the delay of
     each fetch in ms, None for no delay.
@@ -86,9 +86,9 @@ class FollowedPartition:
         return self.leader.topic, self.leader.index
 
     def own_overrides(self, overrides: dict[tuple[str, int], FetcherOverrides]) -> FetcherOverrides:
-        """Return the hold and the delay of the partition, which the caller may change, and create them if a test has set none yet.
+        """Return the object with the stop offset and the delay that a test has set for the partition. The caller may change it.
 
-        overrides: those of all partitions, by (topic, index); new ones are added to it.
+        overrides: maps each (topic, index) to such an object. If the partition has none yet, an empty one is created and added to `overrides`.
         """
         if self.overrides is None:
             self.overrides = overrides[self.name] = FetcherOverrides()
@@ -96,7 +96,7 @@ class FollowedPartition:
 
     @property
     def hold_at(self) -> int | None:
-        """Return the offset at which a test has stopped the follower's fetches, None if it has not."""
+        """Return the offset at which the follower's fetches stop because of a test; None if no test has set one."""
         return None if self.overrides is None else self.overrides.hold_at
 
     @property
@@ -112,16 +112,17 @@ class FollowedPartition:
     # ---- what the leader has that the follower lacks -------------------------------------------------------------------------
 
     def has_more(self) -> bool:
-        """Return whether the leader has records that the follower lacks and may fetch: those below the stop offset (hold), if a test has set one."""
+        """Return whether the leader has records that the follower lacks and may fetch. If a test has set `hold_at`, it may fetch only those below."""
         end = self.leader.log.log_end_offset
         bound = end if self.hold_at is None else min(end, self.hold_at)
         # The runs end before the log where compaction left a gap at the end and a new leader wrote nothing yet.
         return self.follower.log.log_end_offset < min(bound, self.leader.log.runs.end_offset)
 
     def available_bytes(self) -> int | None:
-        """Return how many bytes the leader counts for this partition towards replica.fetch.min.bytes; None if it does not wait for more (F-29, F-30).
+        """Return how many bytes the leader counts for this partition towards replica.fetch.min.bytes; None if it responds at once (F-29, F-30).
 
-        It does not wait if a later segment has further records, because a fetch returns records of one segment, nor if the follower is out of range.
+        The leader responds at once if a later segment has further records, because a fetch returns records of one segment only. It also responds at
+        once if the follower's fetch offset is out of range.
         """
         log, offset = self.leader.log, self.follower.log.log_end_offset
         if not log.log_start_offset <= offset <= log.log_end_offset or log.is_on_older_segment(
@@ -245,9 +246,10 @@ def has_min_bytes(
     leader_quota: ReplicationQuota,
     now_ms: int,
 ) -> bool:
-    """Return whether the leader has replica.fetch.min.bytes for a fetch, over all its partitions without the throttled ones (R-6, R-9).
+    """Return whether the leader has replica.fetch.min.bytes of records for a follower's fetch (R-6, R-9).
 
-    As in Kafka, the leader waits for at most as many bytes as its response may contain (F-5).
+    The records of all partitions of the fetch count together. Partitions that are throttled, left out or stopped by a test do not count. As in Kafka,
+    the leader waits for at most as many bytes as its response may contain (F-5).
     """
     needed_bytes = min(settings.min_bytes, settings.response_max_bytes)
     if needed_bytes <= 1:

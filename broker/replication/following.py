@@ -1,6 +1,6 @@
 """Fetches records for the follower replicas of one broker, with one fetcher for each other broker that leads some of their partitions.
 
-Tests can stop the fetches of a partition at an offset (a hold), delay the fetches, and cut the link to a leading broker.
+Tests can stop the fetches of a partition at an offset, delay the fetches, and cut the link to a leading broker.
 
 Corresponds to `ReplicaFetcherManager` in Kafka. This module does not depend on wire messages, clients or how a leader appends.
 """
@@ -54,7 +54,7 @@ class Following:
         self._strict_kip = strict_kip
         self.fetchers: dict[int, ReplicaFetcher] = {}
         self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
-        """Maps (topic, index) to the stop offset (hold) and the delay that a test has set for the fetches of that partition.
+        """Maps (topic, index) to the offset at which a test stops the fetches of that partition, and the delay that a test sets for them.
 
         All fetchers of this broker share this mapping, so that the entries remain in effect when the leader changes.
         """
@@ -88,12 +88,12 @@ class Following:
             fetcher.remove(topic, index)
 
     def forget_topic(self, name: str) -> None:
-        """Remove the stop offsets (holds) and the delays that tests have set for the fetches of a topic, because the topic was deleted."""
+        """Remove the stop offsets and the delays that tests have set for the fetches of a topic, because the topic was deleted."""
         for key in [key for key in self._overrides if key[0] == name]:
             del self._overrides[key]
 
     def stop(self) -> None:
-        """Close all fetchers, because the broker stops. Stop offsets (holds), delays and cut links that tests have set remain."""
+        """Close all fetchers, because the broker stops. The stop offsets, delays and cut links that tests have set apply again after a restart."""
         for fetcher in self.fetchers.values():
             fetcher.close()
         self.fetchers.clear()
@@ -136,7 +136,7 @@ class Following:
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """Remove the stop offset (hold) and the delay that tests have set for fetches of a partition, even while this broker does not follow it."""
+        """Remove the stop offset and the delay that tests have set for fetches of a partition, even while this broker does not follow it."""
         self._overrides.pop((topic, index), None)
         for fetcher in self.fetchers.values():
             fetcher.release(topic, index)
@@ -148,7 +148,7 @@ class Following:
             self.fetchers[leader_id].cut_link(cut, now_ms)
 
     def clear_overrides(self) -> None:
-        """Undo what tests have set: stop offsets (holds), delays and cut links. Call it only while this broker follows no partition."""
+        """Remove all stop offsets, delays and cut links that tests have set. Call it only while this broker follows no partition."""
         self._overrides.clear()
         self._cut_links.clear()
 

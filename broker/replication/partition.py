@@ -30,7 +30,7 @@ class Watcher(Protocol):
 class FollowerFetcher(Protocol):
     """Interface of a follower's fetcher, with the methods that a partition calls when its leader, offsets or settings change.
 
-    A fetch without new records waits at the leader. After `refetch_soon`, the partition is fetched again when this wait times out.
+    A fetch without new records waits at the leader. `refetch_soon` makes the fetcher fetch the partition again when the wait times out.
     """
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None: ...

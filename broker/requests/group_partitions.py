@@ -17,7 +17,10 @@ def partition_of(node: Node, group_id: str) -> int:
 
 
 def ids_by_partition(node: Node, group_ids: Iterable[str]) -> list[list[str]]:
-    """Return lists of group ids, one list for each partition of `__consumer_offsets`, in the order of Kafka's group coordinator in Java (GO-36)."""
+    """Return `group_ids` as one list for each partition of `__consumer_offsets` that stores any of the groups.
+
+    The lists have the order in which Kafka's group coordinator in Java returns their results (GO-36).
+    """
     return by_partition(group_ids, lambda group_id: partition_of(node, group_id))
 
 

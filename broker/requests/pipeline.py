@@ -34,7 +34,7 @@ logger = logging.getLogger("kafkaproto.requests")
 T = TypeVar("T")
 _KEY_AND_VERSION = Struct(">hh")
 _NOT_KEPT = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
-"""The APIs whose requests are not kept while they wait."""
+"""The APIs whose requests are not kept in memory while they wait in purgatory. See `_park` for the reason."""
 
 Decoded = tuple[Exchange, Registration, Any]
 """A decoded request: (exchange, which is the request in progress; registration of its API; request message).
@@ -173,9 +173,9 @@ def _error_response(exchange: Exchange, registration: Registration, request: Any
     """Return the error response of the API for a request whose response cannot be encoded; the connection stays open (W-7).
 
     The request is charged and throttled once, and the error response has the throttle time of the response that it replaces. Kafka charges the
-    handler time for both responses (`RequestHandlerHelper.handleError`). A Fetch is encoded before it is charged, so a forced throttle counts it
-    twice, and observers may get its event `response_built` twice. In releases before 2.0, a response that was delayed by a throttle closes the
-    connection instead.
+    handler time for both responses (`RequestHandlerHelper.handleError`). A Fetch is encoded before it is charged. Its error response is therefore
+    counted like another request by a rule that forces throttles, and observers may get the event `response_built` twice. In releases before 2.0, if
+    the response was already delayed by a throttle, the connection is closed and no error response is sent.
     """
     logger.error(
         "the response to a %s v%d request cannot be encoded, so the client gets UNKNOWN_SERVER_ERROR: %s",
@@ -205,8 +205,8 @@ def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
 def _park(exchange: Exchange, delayed: Delayed, registration: Registration, request: Any) -> None:
     """Let a request wait until `delayed` completes. Until then, no other request of its connection is handled.
 
-    registration: the API with its handler. request: the decoded request. Both are kept for an error response, except for Produce and Fetch: their
-    requests may be large, and contain nothing that does not fit into the response.
+    registration: the API with its handler. request: the decoded request. Both are kept in memory, to build an error response if the response cannot
+    be encoded. Produce and Fetch requests are not kept: they may be large, and contain no value that their responses could not encode.
     """
     exchange.peer.parked = delayed
     if exchange.node.events.request_parked is not None:

@@ -99,10 +99,10 @@ class Observer:
         """
 
     def response_built(self, exchange: Any, message: Any) -> None:
-        """Handle the event that a response message has been encoded. `response_ready` follows.
+        """Handle the event that a response message is complete and has been, or is about to be, encoded. `response_ready` follows.
 
-        message: the response. The event for a Fetch may come before the message is encoded, so that the message still has its records. From release
-        2.0 on, the topics of the response to a throttled fetch are removed after this event.
+        message: the response, with its records. The event for a Fetch may come before the message is encoded, because encoding can remove the
+        records from the message. From release 2.0 on, the topics of the response to a throttled fetch are removed after this event.
         """
 
     def response_ready(

@@ -116,9 +116,10 @@ class FollowerHandle:
         return f"<follower of {self._topic}-{self._index} on broker {self._broker_id}>"
 
     def hold(self, at: int | None = None) -> None:
-        """Stop this follower from fetching batches that begin at or above offset `at`, whichever broker leads. None: the follower's log end offset.
+        """Stop this follower from fetching batches that begin at or above offset `at`, until `release` is called.
 
-        The effect lasts until `release`. Raises ValueError if the broker does not follow the partition now.
+        If `at` is None, the fetches stop at the follower's current log end offset. A change of the leader does not end the effect.
+        Raises ValueError if the broker does not follow the partition now.
         """
         if at is not None:
             check_int("at", at, 0, example=100)

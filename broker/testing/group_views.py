@@ -118,7 +118,7 @@ def check_coordinator(cluster: Cluster, group_id: str) -> None:
 
 
 def missing_group(cluster: Cluster, group_id: str) -> str | None:
-    """Return why the state of a group is unknown, as the end of a sentence about the group; None if it is known."""
+    """Return why no running broker has loaded a group, as the end of a sentence about the group; None if it is loaded or does not exist."""
     if _find(cluster, group_id) is not None:
         return None
     broker_id, reason = _loading_broker(cluster, group_id), _missing_coordinator(cluster, group_id)
@@ -284,7 +284,7 @@ def committed(cluster: Cluster, group_id: str) -> dict[PartitionKey, int]:
 
 
 def known_committed(cluster: Cluster, group_id: str) -> dict[PartitionKey, int]:
-    """Return `committed`. Raises KafkaError as `check_coordinator` does if no broker has the group."""
+    """Return the committed offset of each (topic, partition). Raises KafkaError as `check_coordinator` does if no broker has the group."""
     offsets = committed(cluster, group_id)
     if not offsets and _find(cluster, group_id) is None:
         check_coordinator(cluster, group_id)

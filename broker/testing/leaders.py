@@ -15,8 +15,8 @@ def missing_coordinator(cluster: Cluster, internal_topic: str, key: str, counts:
     """Return why no running broker leads the partition of an internal topic that stores a group or transactional id; None if one does.
 
     key: the group or transactional id. counts: the numbers of partitions from which the running brokers compute the partition of the id. If
-    partitions were added to the topic, brokers may compute different ones (M-8). The result is then about the first of them that has no running
-    leader. It is None if the topic does not exist.
+    partitions were added to the topic, brokers may compute different partitions (M-8). The result then names the first of these partitions that has
+    no running leader. The result is also None if the topic does not exist.
     """
     topic = cluster.controller.image.topics.get(internal_topic)
     if topic is None:
@@ -35,8 +35,9 @@ def check_loaded(
 ) -> None:
     """Raise an error if a group or transactional id that was not found may exist, because no running coordinator has loaded it.
 
-    named_id: the id with its kind, such as "group 'readers'". loading_broker_id: the broker that is loading its partition of the internal topic, None
-    if no broker is. missing: why it has no coordinator (`missing_coordinator`). wait: the call of the test API that waits for it.
+    named_id: the id with its kind, such as "group 'readers'". loading_broker_id: the broker that is loading the id's partition of `internal_topic`;
+    None if no broker is. missing: why the id has no coordinator, as `missing_coordinator` returns it; None if it has one. wait: for the error
+    message, the call of the test API that waits until the id is loaded.
 
     Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) or COORDINATOR_NOT_AVAILABLE (15).
     """

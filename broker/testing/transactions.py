@@ -210,7 +210,7 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
 
 
 def _hang(cluster: Cluster, topic: str, partition: int, value: bytes | None) -> ProducerSeen:
-    """Append a transactional record of a new producer, without the transaction coordinator. Notes the event `transaction`."""
+    """Append a transactional record of a new producer that no transaction coordinator knows, and report the event "transaction"."""
     leader = leader_of(cluster, topic, partition)
     node, now_ms = cluster.nodes[leader.broker_id], cluster.actions.now_ms
     producer_id = node.transactions.producer_ids.take()

@@ -103,7 +103,7 @@ def end_waits(events: Events) -> None:
 def timed_out(timeout_s: float, instead: str, requests: str) -> TimeoutError:
     """Return the error for a wait that timed out.
 
-    timeout_s: how long the wait lasted, in seconds. instead: a text that describes the current state, with which the message begins. requests:
-    the last requests as text, one per line; "" if there are none.
+    timeout_s: how long the wait lasted, in seconds. instead: the beginning of the message, which describes the state that was reached instead.
+    requests: the last requests as text, one per line; "" if there are none.
     """
     return TimeoutError(f"{instead} within {timeout_s} s; last requests:\n{requests or '(none)'}")

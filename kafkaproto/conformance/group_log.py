@@ -67,9 +67,10 @@ class OffsetLog:
         self._offset = int(read(group.offsets, 0, max_bytes=0, partition_max=0).high_watermark)
 
     def new(self) -> list[list[tuple[str, int]]]:
-        """Return the partitions in each batch with offsets of the group that was written since this object was created, or since the last call.
+        """Return one list of (topic, partition) for each new batch that contains committed offsets of the group.
 
-        Tombstones are included. A batch has the partitions of its records, in their order.
+        A batch is new if it was written since the last call or, at the first call, since this object was created. The list has the partition of each
+        of the group's offset records in the batch, in the order of the records. Tombstones are included.
         """
         response = read(self.group.offsets, self._offset)
         assert response.error_code == 0

@@ -287,7 +287,7 @@ class Client:
         self.send_join()
 
     def enter(self) -> Any:
-        """Join the group as a new member. Returns the response to the last JoinGroup: an earlier one may be needed to get a member id."""
+        """Join the group as a new member. Returns the response to the JoinGroup that joins; a previous JoinGroup may have requested a member id."""
         self.send_enter()
         return self.joined()
 

@@ -67,7 +67,7 @@ def outcome_in_stable_group(subject: Subject, leave: Leave) -> Outcome:
 
 
 def outcome_in_sync_phase(subject: Subject, leave: Leave) -> Outcome:
-    """Let a pending member leave a group in which one of two members waits for its SyncGroup response. Return what these two see.
+    """Let a pending member leave while one of two members waits for its SyncGroup response, and return what these two members then see.
 
     A pending member has got its member id, but has not joined with it. leave: a function that removes the pending member from the group.
     """

@@ -147,7 +147,7 @@ def test_unknown_config_operation_for_one_topic_changes_no_topic_of_the_request(
 @pytest.mark.rule("AD-17", "AD-38")
 @pytest.mark.parametrize("kind", [TOPIC, CLIENT_METRICS], ids=["topic", "client-metrics"])
 def test_first_invalid_config_operation_in_java_hash_order_is_reported(subject: Subject, kind: int) -> None:
-    """In a Java hash table, `interval.ms` comes before `metrics`. A request fails as a whole only if Kafka reaches the unknown operation."""
+    """Kafka checks `interval.ms` first, in Java hash order. An invalid APPEND to it fails one resource, an unknown operation the whole request."""
     valid: tuple[int, str, Operations] = (TOPIC, new_topic(subject).name, [("retention.ms", SET, "1000")])
     for operations, error, error_of_valid in (
         ([("metrics", UNKNOWN, "a"), ("interval.ms", APPEND, "5")], not_list("APPEND", "interval.ms"), (0, None)),

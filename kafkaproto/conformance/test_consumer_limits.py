@@ -181,9 +181,10 @@ def test_consumer_group_rejects_members_beyond_group_consumer_max_size(subject: 
 
 @pytest.mark.rule("GC-30", "GN-32")
 def test_full_consumer_group_rejects_a_static_member_with_a_new_member_id(subject: Subject) -> None:
-    """Static member A and a static classic member restart while the group is full. A new process does not know the member id of the old one.
+    """Static member A and a static classic member restart while the group is full. Both get GROUP_MAX_SIZE_REACHED.
 
-    When member C has left, both restarts succeed.
+    Each of them joins with its instance id, but without its old member id, because a new process does not know this id. When member C has left,
+    both can join.
     """
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1")[0] == 1

@@ -64,7 +64,7 @@ def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(
 
 @pytest.mark.rule("GN-22", "GN-26")
 def test_heartbeat_that_lists_a_topic_twice_owns_the_partitions_of_both_entries(subject: Subject) -> None:
-    """No other entry of the topic hides a partition that one entry reports. `topic_partitions` is a list, so it can name a topic several times."""
+    """A heartbeat has two entries of one topic in `topic_partitions`. The member owns the partitions of both, in either order of the entries."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
     for entries in ([ALL, []], [[], ALL], [moved, kept], [kept, moved]):

@@ -237,7 +237,7 @@ def test_deleting_the_last_offset_deletes_a_group_with_a_pending_member_before_4
 @pytest.mark.rule("GN-1")
 @pytest.mark.releases(first="3.9")
 def test_kip_848_protocol_is_off_by_default_in_3_9_and_on_from_4_0_on(subject: Subject) -> None:
-    """A member joins and is described. If the protocol is off, both requests get UNSUPPORTED_VERSION."""
+    """A client sends ConsumerGroupHeartbeat and ConsumerGroupDescribe. If the protocol is off, both requests get UNSUPPORTED_VERSION."""
     group, is_on = Group(subject), has_new_coordinator(subject)
     version, topic = int(is_on), new_topic(subject).name
     join = ConsumerGroupHeartbeatRequest(group.id, "m1", 0, None, None, TIMEOUT_MS, [topic], topic_partitions=[])
