@@ -107,8 +107,8 @@ class RequestDetails(NamedTuple):
     """The details taken from a request: its group and transactional id, and its partitions with their offsets.
 
     group_id, transactional_id: the group ids and the transactional ids in the request, joined by commas; None if there are none. The keys of a
-    FindCoordinator request are in one of the two. offsets: maps (topic, partition) to the offset in the request, or to None if the API sends no
-    offset.
+    FindCoordinator request are in the one that matches the key type. offsets: maps (topic, partition) to the offset in the request, or to None if
+    the API sends no offset.
     """
 
     group_id: str | None = None

@@ -173,7 +173,8 @@ class Entries:
     """Collects trace entries in order, and encodes many of them at once.
 
     sink: a function that receives the encoded entries, joined into one byte string, and their number. together: how many entries to collect before
-    encoding them. If it is above 1, entries about changed offsets are only collected: the next entry of another kind, or `flush`, encodes them.
+    encoding them. If it is above 1, adding an entry about changed offsets never starts the encoding, however many entries are collected: they are
+    encoded with a later entry of another kind, or by `flush`.
     """
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:

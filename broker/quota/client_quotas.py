@@ -43,8 +43,8 @@ class QuotaManager(ClientSensors[Sensor]):
     """Measures one type of client quota on one broker. The measured values are bytes, or percent of one thread for request time.
 
     name: "Produce", "Fetch" or "Request". key: the key of the quota, such as "producer_byte_rate". cap_ms: the maximum throttle time in ms; a longer
-    one is lowered to it. samples, window_ms: the number of the windows over which a client's rate is measured, and their length in ms.
-    metric_windows: the windows over which the metric throttle-time is measured.
+    throttle time is reduced to this value. samples, window_ms: the number of the windows over which a client's rate is measured, and their length in
+    ms. metric_windows: the windows over which the metric throttle-time is measured.
     """
 
     __slots__ = ("_cap_ms", "_samples", "_window_ms", "longest_window_ms", "undeliverable")

@@ -32,8 +32,8 @@ UNLIMITED = float(2**63 - 1)
 class _BucketSensor(Sensor):
     """The token bucket that all clients with the same (user, client-id) tags share.
 
-    samples, window_ms: the windows whose total length limits the tokens in the bucket. metric_windows: the windows over which the metrics
-    mutation-rate (created and deleted partitions per second) and throttle-time are measured.
+    samples, window_ms: the bucket holds at most the tokens that it gains in `samples` windows of `window_ms`. metric_windows: the windows over which
+    the metrics mutation-rate (created and deleted partitions per second) and throttle-time are measured.
     """
 
     __slots__ = ("bucket",)

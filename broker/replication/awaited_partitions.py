@@ -48,9 +48,10 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Return whether the partition has reached the required offset, which ends the wait.
+        """Return whether the partition has reached the required offset. If it returns True, the wait ends.
 
-        Also sets `error_code` if the wait then counts as failed, for example because too few replicas are in sync.
+        A wait can end with an error although the offset is reached, for example because too few replicas are in sync. The method then sets
+        `error_code`.
         """
 
 

@@ -341,10 +341,7 @@ class ReplicaManager:
     def preferred_read_replica(
         self, partition: Partition, image: Image, fetch_offset: int, client: ClientMetadata, now_ms: int
     ) -> int:
-        """Return the id of the broker from which `client` should read `fetch_offset` (N-2 to N-5).
-
-        Returns -1 if the client should read from this broker, or if the selected broker has no address on the client's listener.
-        """
+        """Return the id of the broker to read `fetch_offset` from (N-2 to N-5); -1 for this broker, or if the selected one has no known address."""
         if self.selector is None:
             return -1
         for fetcher in partition.fetchers.values():

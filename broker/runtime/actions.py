@@ -1,7 +1,8 @@
 """The queue of deferred actions: what follows from one input, such as received bytes, is done in order with the same current time.
 
-For example, a changed partition completes waiting fetches and wakes followers, and a written response lets its connection handle the next
-frame. Direct calls would nest without limit. So each such step is added to this queue, which runs them one after another.
+For example, a changed partition completes waiting fetches and the fetches of followers, and a written response lets its connection handle the next
+frame. If these steps called each other directly, the calls would nest without limit. So each step is added to this queue, which runs the steps one
+after another.
 """
 
 from __future__ import annotations

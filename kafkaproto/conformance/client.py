@@ -58,8 +58,8 @@ class Connection(ABC):
     def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
         """Encode the next request of the connection and return its bytes, with the length prefix, for the caller to send.
 
-        now_ms: the time at which the caller sends it, from which `Answer.elapsed_ms` is counted. The connection then expects a response, even to a
-        Produce request with acks=0.
+        now_ms: the time at which the caller sends the request; `Answer.elapsed_ms` is counted from this time. The request is then pending until its
+        response arrives. A Produce request with acks=0 is pending, too, although a broker sends no response to it.
         """
         self.check(key_of(request), version)
         correlation_id = self._client.next_id

@@ -89,7 +89,7 @@ def test_list_config_resources_rejects_unknown_resource_types(subject: Subject) 
 @pytest.mark.releases("4.2")
 @pytest.mark.rule("AD-18")
 def test_list_config_resources_lists_groups_whose_settings_were_all_removed(subject: Subject) -> None:
-    """Kafka's `GroupConfigManager` keeps the name of each group whose settings have changed."""
+    """The response lists such a group, because Kafka's `GroupConfigManager` keeps the name of each group whose settings have changed."""
     validated, emptied = subject.new_name("group"), subject.new_name("group")
 
     def replace(name: str, *settings: ReplacedConfig, validate_only: bool = False) -> None:
