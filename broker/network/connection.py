@@ -124,7 +124,7 @@ class Connection:
         self._handle_frames(now_ms)
 
     def _handle_frames(self, now_ms: int) -> None:
-        """Handle received frames, one at a time, until a request must wait or TURN_MS have passed. Then pause or resume reading from the socket."""
+        """Handle received frames, one at a time, until one must wait, or FRAMES_PER_TURN or TURN_MS is reached. Then pause or resume reading."""
         if self._working or self.closed:
             return
         self._working = True

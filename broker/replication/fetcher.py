@@ -142,7 +142,7 @@ class ReplicaFetcher:
 
         A. The leader responds at once if it has replica.fetch.min.bytes of new records (R-9) or, with `semantics=kip`, a new high watermark.
         B. If only the replica's high watermark or log start is new, the leader responds when the wait of the fetch times out (N-10).
-        C. If the leader's replication quota is exceeded, the leader responds only when the wait of the fetch times out (R-6).
+        C. While the leader's replication quota is exceeded, new records of a throttled replica are treated as in case B (R-6).
         D. If fetches leave the partition out because of the follower's quota, no response is scheduled (R-7).
         """
         followed = self._followed.get((partition.topic, partition.index))

@@ -36,8 +36,8 @@ def check_loaded(
     """Raise an error if a group or transactional id that was not found may exist, because no running coordinator has loaded it.
 
     named_id: the id with its kind, such as "group 'readers'". loading_broker_id: the broker that is loading the id's partition of `internal_topic`;
-    None if no broker is. missing: why the id has no coordinator, as `missing_coordinator` returns it; None if it has one. wait: for the error
-    message, the call of the test API that waits until the id is loaded.
+    None if no broker is. missing: why the id has no coordinator, or None, as `missing_coordinator` returns it. wait: for the error message, the
+    call of the test API that waits until the id is loaded.
 
     Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS (14) or COORDINATOR_NOT_AVAILABLE (15).
     """
