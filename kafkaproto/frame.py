@@ -1,7 +1,7 @@
 """Frames of Kafka's protocol: an int32 length, then that many bytes. Plain functions over buffers, without sockets.
 
 An outgoing frame is built in place: `start_frame` reserves the length, header and message are appended, `finish_frame` fills the length in. Ranges of
-records that are stored elsewhere, such as in a file, are not in the buffer, but count towards the length (splices).
+records that are stored elsewhere, such as in a file, are not in the buffer, but count towards the length. A list of such ranges is called splices.
 """
 
 from __future__ import annotations

@@ -102,10 +102,11 @@ def _doubled(buckets: dict[int, list[Item]], spread: dict[Item, int], table: int
 
 
 def _halves(bucket: list[Item], spread: dict[Item, int], table: int) -> list[tuple[int, list[Item]]]:
-    """Return (index of the new bucket, items) for the two halves of a bucket of a `ConcurrentHashMap` whose table of `table` buckets doubles.
+    """Divide one bucket of a `ConcurrentHashMap` between two new buckets, because its table of `table` buckets doubles.
 
-    The last items of the bucket that stay together keep their order. Each item before them is put before the others of its half. spread: maps the
-    items to their hashes.
+    Returns (index of the new bucket, its items) for each new bucket that gets items. The items at the end of the old bucket that all go to one new
+    bucket keep their order. Each item before them is then inserted at the start of its new bucket. bucket: the items of the old bucket, in order.
+    spread: maps the items to their hashes.
     """
     kept = len(bucket) - 1
     while kept and (spread[bucket[kept - 1]] ^ spread[bucket[-1]]) & table == 0:

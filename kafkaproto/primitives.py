@@ -185,7 +185,7 @@ class LengthPrefixed(WireType):
         return end
 
     def emit_length_encode(self, code: FlatCode, length: str, long_form: str = "uvarint") -> None:
-        """Add code that encodes a length. length: the name of that code's variable with the length or, if compact, with the length plus one.
+        """Add code that encodes a length. length: the variable in the added code that holds the length or, if compact, the length plus one.
 
         long_form: the name of the function in `kafkaproto.flat` that encodes a compact length of more than one byte.
         """
@@ -323,7 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that assigns a value (source text: `source`) and the length to send for it to two variables. Returns the variables' names."""
+        """Add code that stores the value of the expression `source`, and the length to send, in two variables. Returns the names of the two."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:

@@ -60,7 +60,7 @@ class StructType(WireType, Generic[T]):
     def defaults(self) -> Defaults:
         """Return a dict from the name of each field to a function that creates the default of the field.
 
-        The dict includes fields that do not exist in these versions, because a decoded object also has these fields, with their defaults.
+        The dict also has fields that do not exist in the versions of this wire type: a decoded object has these fields, too, with their defaults.
         """
         return defaults_of(self.cls)
 

@@ -65,10 +65,10 @@ def _response(exchange: Exchange, request: OffsetDeleteRequest, results: dict[tu
 
 
 def _in_scala_order(results: dict[PartitionKey, int]) -> dict[PartitionKey, int]:
-    """Return the results in the order in which Kafka's group coordinator in Scala returns them (GC-62).
+    """Return a dict with the same results, in the order in which Kafka's group coordinator in Scala returns them (GC-62).
 
-    Kafka collects the results in an immutable `Map` of Scala, whose order depends on the order of additions. It first adds the partitions with error
-    GROUP_SUBSCRIBED_TO_TOPIC, and then all other partitions. This function computes the order of that `Map`.
+    Kafka's coordinator adds the results to an immutable `Map` of Scala: first the partitions of topics to which members of the group subscribe, then
+    the others. The response has the iteration order of this `Map`. results: maps each partition to its error code.
     """
     keys = sorted(results, key=lambda key: results[key] != ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
     return {key: results[key] for key in scala_map_order(keys, partition_hash_bits)}

@@ -54,7 +54,7 @@ class Following:
         self._strict_kip = strict_kip
         self.fetchers: dict[int, ReplicaFetcher] = {}
         self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
-        """Maps (topic, index) to the offset at which a test stops the fetches of that partition, and the delay that a test sets for them.
+        """Maps (topic, partition index) to what a test has set for the fetches of the partition: an offset at which they stop, and a delay.
 
         All fetchers of this broker share this mapping, so that the entries remain in effect when the leader changes.
         """

@@ -92,7 +92,7 @@ def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
 
 @pytest.mark.rule("GC-30", "GC-31")
 def test_full_group_rejects_a_static_member_that_restarts_without_its_member_id(subject: Subject) -> None:
-    """The group has two members, as many as it may have. With its member id, the static member may join again, also after the rejected restart."""
+    """The group has two members, the maximum. After the rejected join, the static member can still join again with its member id."""
     group = Group(subject)
     old, other = group.client(instance="i1"), group.client(instance="i2")
     old.send_join()
@@ -132,8 +132,8 @@ def test_member_id_rejected_by_a_full_group_is_unknown_even_after_a_member_has_l
 def test_scala_coordinator_ends_the_join_phase_when_the_pending_member_is_rejected(subject: Subject) -> None:
     """A join phase waits only for a pending member: a client that has got a member id, but has not joined with it yet.
 
-    The client then joins, and is rejected because the group is full. This ends the join phase with Kafka's group coordinator in Scala. With the
-    one in Java, the join phase lasts until the end of the rebalance timeout.
+    The client then joins, and is rejected because the group is full. With Kafka's group coordinator in Scala, the join phase then ends at once. With
+    the coordinator in Java, the join phase lasts until the end of the rebalance timeout.
     """
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=REBALANCE_MS) for _ in range(2))

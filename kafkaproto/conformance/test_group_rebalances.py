@@ -143,7 +143,7 @@ def test_join_group_v0_member_has_its_session_timeout_as_rebalance_timeout(subje
 def test_join_phase_lasts_as_long_as_the_longest_rebalance_timeout_of_all_members(
     subject: Subject, factors: tuple[int, int]
 ) -> None:
-    """The leader joins again with another protocol, and the other member sends only heartbeats. After the longer timeout it is removed.
+    """The leader joins again with another protocol. The other member sends only heartbeats, and is removed after the longer of the two timeouts.
 
     factors: the rebalance timeouts of both members, the leader's first, in units of 2 s (`REBALANCE_MS`).
     """
@@ -349,9 +349,10 @@ def _error_of(client: Client) -> int:
 @pytest.mark.rule("GC-26", "GC-28", "GC-52")
 @pytest.mark.parametrize("count", [4, 12, 13])
 def test_members_are_listed_in_hash_order_and_the_first_replaces_a_leaving_leader(subject: Subject, count: int) -> None:
-    """The table is one of Java, or with the coordinator in Scala one of Scala. It does not shrink when a member leaves.
+    """JoinGroup and DescribeGroups list the members in the order of the hash table in which the coordinator stores them.
 
-    Of 12 members the table of Scala shows that, of 13 the table of Java.
+    With the coordinator in Java, this is a hash table of Java, otherwise one of Scala. The table does not shrink when a member leaves. Two counts
+    show this: with 12 members the table of Scala has just become larger, with 13 members that of Java. count: the number of members.
     """
     group = Group(subject)
     leader, *others = (group.client(session_ms=30_000, rebalance_ms=30_000) for _ in range(count))

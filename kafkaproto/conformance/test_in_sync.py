@@ -100,7 +100,11 @@ def test_metadata_request_creates_a_missing_topic_if_it_allows_auto_topic_creati
 @pytest.mark.needs("auto.create.topics.enable", "num.partitions", "default.replication.factor", brokers=2)
 @pytest.mark.rule("M-3")
 def test_metadata_auto_creates_two_colliding_topic_names_only_if_requested_together(subject: Subject) -> None:
-    """Names collide if they differ only in dots and underscores. A topic that cannot be created gets the same error as one that is created."""
+    """Names collide if they differ only in dots and underscores. Two colliding names in one request are both created.
+
+    A name that collides with an existing topic is not created. Its error is UNKNOWN_TOPIC_OR_PARTITION (3), the same as in the first response for a
+    topic that the broker is creating.
+    """
     connection, name = subject.connect(), subject.new_name("made")
 
     def ask(*names: str) -> list[int]:

@@ -1,6 +1,6 @@
-"""Tests of Kafka's group coordinator in Java: how its classic groups and offsets differ from those of the one in Scala.
+"""Tests of Kafka's group coordinator in Java: how its classic groups and offsets differ from those of Kafka's coordinator in Scala.
 
-Kafka 4 always uses it; Kafka 3.9 uses it if the new protocol (KIP-848) is enabled.
+Kafka 4 always uses the coordinator in Java; Kafka 3.9 uses it if the new protocol (KIP-848) is enabled.
 """
 
 from __future__ import annotations
@@ -193,8 +193,9 @@ def test_join_group_reports_a_fenced_instance_id_before_a_malformed_subscription
 ) -> None:
     """A JoinGroup with a malformed subscription gets FENCED_INSTANCE_ID if its instance id belongs to a member with another member id.
 
-    A request with a member id, and with an instance id that no member has, gets UNKNOWN_MEMBER_ID. A request with two ids of the same member, or with
-    only one of the two ids, gets UNKNOWN_SERVER_ERROR because of the subscription. metadata: the malformed subscription.
+    A request with a member id, and with an instance id that no member has, gets UNKNOWN_MEMBER_ID. If the member id and the instance id belong to the
+    same member, or if the request has only one of the two ids, it gets UNKNOWN_SERVER_ERROR because of the subscription. metadata: the malformed
+    subscription.
     """
     group = ConsumerGroup(java)
     group.enter("A", instance_id="i")

@@ -73,9 +73,10 @@ def names(subject: Subject, group: Group, count: int = 20) -> list[str]:
 @pytest.mark.rule("GO-36", "GC-59")
 @pytest.mark.parametrize("count", [3, 80])
 def test_java_coordinator_orders_delete_groups_results_by_consumer_offsets_partition(java: Subject, count: int) -> None:
-    """The results are ordered by partition. Within a partition, they have the order of the request before 4.1, and that of a hash table later.
+    """The results are ordered by partition of `__consumer_offsets`. Before 4.1, the results of one partition have the order of the request.
 
-    This hash table is a Java `HashMap` if another broker coordinates the groups of the partition, otherwise a `HashSet`.
+    From 4.1 on, the results of one partition have the order of a hash table. This is a Java `HashMap` if another broker coordinates the groups of the
+    partition, otherwise a Java `HashSet`.
     """
     topic, group = new_topic(java).name, Group(java)
     group_ids = names(java, group, count)
@@ -91,9 +92,9 @@ def test_java_coordinator_orders_delete_groups_results_by_consumer_offsets_parti
 
 @pytest.mark.rule("GC-57")
 def test_java_coordinator_lists_groups_by_consumer_offsets_partition(java: Subject) -> None:
-    """The partitions have the order of a Java `ConcurrentHashMap`, and the groups of a partition that of a `TimelineHashMap`.
+    """The partitions have the order of a Java `ConcurrentHashMap`, and the groups of one partition have the order of a `TimelineHashMap`.
 
-    The test does not know the size of this table, because it contains groups of other tests, too.
+    The `TimelineHashMap` also contains groups of other tests, so its size is unknown. The test accepts the order of every possible size.
     """
     topic, first = new_topic(java).name, Group(java)
     count, broker_id = len(first.offsets.metadata().partitions), first.coordinator()
@@ -145,7 +146,7 @@ def test_assigned_topics_have_the_order_of_a_java_hash_map_of_topic_ids(java: Su
 
 @pytest.mark.rule("GO-36")
 def test_java_coordinator_orders_described_groups_by_consumer_offsets_partition(java: Subject) -> None:
-    """A group that the request names twice has two results, which come after each other if no other group is in its partition."""
+    """A group that the request names twice has two results. They are adjacent if no other requested group is in the same partition."""
     group = Group(java)
     group_ids = names(java, group)
     group_ids += group_ids[::-2]
@@ -247,7 +248,10 @@ def test_offset_fetch_lists_transactional_offsets_in_java_timeline_hash_map_orde
 def test_java_coordinator_writes_delete_groups_tombstones_in_hash_not_request_order(
     java: Subject, deleted: int
 ) -> None:
-    """Tombstones for OffsetDelete have the order of the request, those of a deleted group the order of the tables."""
+    """OffsetDelete writes tombstones in the order of the request. DeleteGroups writes them in the order of the coordinator's hash tables.
+
+    deleted: the number of offsets that the test deletes with OffsetDelete. DeleteGroups then deletes the others.
+    """
     group, first, second = Group(java, 0), new_topic(java, partitions=20).name, new_topic(java, partitions=2).name
     indexes = [3, 17, 0, 9, 1, 12, 5, 19, 2, 8, 4, 11]
     log = OffsetLog(group)

@@ -125,9 +125,10 @@ def test_join_group_with_protocol_type_connect_accepts_undecodable_member_metada
 def test_join_group_gets_unknown_server_error_if_the_new_member_id_is_too_long(
     subject: Subject, version: int, client_id: str, instance_id: str | None
 ) -> None:
-    """A member id is the client id or the instance id and a UUID. It is then too long for the response, which holds strings of up to 32,767 bytes.
+    """A new member id consists of the client id or the group instance id, and a UUID. One of these two ids is very long in this test.
 
-    The connection stays open. DescribeGroups of a group with such a member gets the same error.
+    The member id is therefore too long for the response, whose strings have at most 32,767 bytes. The connection stays open. DescribeGroups of a
+    group with such a member gets the same error.
     """
     group = Group(subject)
     connection = subject.connect(group.coordinator(), client_id)

@@ -224,7 +224,8 @@ def test_produce_checks_leadership_before_acks_only_if_the_batch_is_transactiona
 def test_init_producer_id_with_a_wrong_epoch_is_fenced_but_aborts_the_transaction(subject: Subject, epoch: int) -> None:
     """The epoch in the request is an old epoch of the producer, or an epoch that was never assigned.
 
-    The request starts the abort; the same request is rejected after the abort.
+    The request gets CONCURRENT_TRANSACTIONS and starts the abort of the open transaction. The same request, sent after the abort, gets
+    PRODUCER_FENCED.
     """
     topic, producer = new_topic(subject), Producer(subject)
     for _ in range(3):

@@ -47,7 +47,11 @@ def new_topics(subject: Subject, *indexes: list[int]) -> Requested:
 
 
 def in_tables(topics: Requested, most_partitions: int = 0) -> list[tuple[str, int]]:
-    """Return partitions in the order of the tables of the coordinator in Java. most_partitions: for how many a topic's table once had room."""
+    """Return the partitions of `topics` in the order of the hash tables in which the coordinator in Java stores their offsets.
+
+    There is a table of topics, and for each topic a table of partitions. most_partitions: the largest number of partitions for which the table of a
+    topic has ever made room; 0 if it was never larger than the number of its partitions in `topics`.
+    """
     indexes = dict(topics)
     return [
         (name, index)
@@ -75,7 +79,11 @@ def test_scala_coordinator_orders_offset_commit_records_by_hash_java_by_request(
 def test_partly_rejected_commit_is_written_in_hash_order_by_scala_else_as_requested(
     subject: Subject, count: int
 ) -> None:
-    """Every second offset has too long metadata. In Scala, a hash table of more than four offsets stays one when offsets are removed from it."""
+    """Every second offset has too long metadata and is rejected. The test checks the order of the records for the accepted offsets.
+
+    The coordinator in Scala removes the rejected offsets from an immutable `Map`. A `Map` with more than four offsets is a hash table, and remains a
+    hash table even if at most four offsets are left.
+    """
     for _ in range(4):
         group, [(name, indexes)] = Group(subject, 0), new_topics(subject, list(range(count)))
         log = OffsetLog(group)
@@ -124,7 +132,10 @@ def test_delete_groups_writes_tombstones_of_offsets_in_the_hash_order_of_kafka(
 @pytest.mark.rule("GO-9")
 @pytest.mark.parametrize("most", [10, 11, 30])
 def test_delete_groups_writes_tombstones_in_hash_order_of_the_peak_offset_count(subject: Subject, most: int) -> None:
-    """A table never shrinks, and has made room for one more offset than it has if a commit replaced an offset."""
+    """A hash table never shrinks, so the order of tombstones depends on the largest number of offsets for which the table has ever made room.
+
+    A commit that replaces an offset makes room for one more offset than the table contains. most: the largest number of offsets in the table.
+    """
     group, [(name, indexes)] = Group(subject, 0), new_topics(subject, list(range(most)))
     assert set(commit(group, offsets_of([(name, indexes)])).values()) == {0}
     assert commit(group, {name: {2: (6, "")}}) == {(name, 2): 0}
@@ -147,7 +158,7 @@ def test_delete_groups_writes_tombstones_in_hash_order_of_the_peak_offset_count(
 def test_scala_coordinator_orders_offset_delete_tombstones_by_hash_java_by_request(
     subject: Subject, deleted: list[int]
 ) -> None:
-    """Before 4.0, more than four tombstones have the order of a hash table of Scala."""
+    """With the coordinator in Scala, up to four tombstones have the order of the request, more than four that of a hash table of Scala."""
     group, [(name, indexes)] = Group(subject, 0), new_topics(subject, [7, 1, 3, 2, 6, 5, 4, 0])
     assert set(commit(group, offsets_of([(name, indexes)])).values()) == {0}
     log = OffsetLog(group)
@@ -161,7 +172,7 @@ def test_scala_coordinator_orders_offset_delete_tombstones_by_hash_java_by_reque
 def test_scala_coordinator_orders_deleted_topic_tombstones_by_hash_java_by_partition(
     subject: Subject, indexes: list[int]
 ) -> None:
-    """Before 4.0, more than four tombstones have the order of a hash table of Scala."""
+    """With the coordinator in Scala, up to four tombstones are ordered by partition, more than four have the order of a hash table of Scala."""
     group, topics = Group(subject, 0), new_topics(subject, indexes, [0])
     [(name, _), (other, _)] = topics
     assert set(commit(group, offsets_of(topics)).values()) == {0}

@@ -160,9 +160,10 @@ def test_committed_offset_does_not_expire_while_a_transaction_has_a_commit_for_i
 def test_scala_coordinator_expires_an_offset_but_keeps_a_transactions_commit_for_it(
     subject: Subject, moves: bool
 ) -> None:
-    """A later commit outside the transaction replaced the transaction's offset. When it has expired, the transaction's offset counts again.
+    """A transaction commits an offset. Then a commit outside the transaction sets another offset of the same partition, which expires at once.
 
-    moves: whether another coordinator loads the group before the transaction commits.
+    When the transaction is committed, the transaction's offset becomes the committed offset of the partition. moves: whether another coordinator
+    loads the group before that.
     """
     topic, group = new_topic(subject), Group(subject, 0)
     subject.need_broker(1)
@@ -236,9 +237,10 @@ def test_expiry_check_keeps_a_group_whose_pending_transactional_offsets_are_dele
 
 @pytest.mark.rule("GO-11", "GO-24")
 def test_new_coordinator_counts_retention_from_the_time_when_the_group_became_empty(subject: Subject) -> None:
-    """The stored group became Empty before the retention time, so its new offset expires soon after another coordinator has loaded the group.
+    """The test commits an offset, and then writes a record which says that the group became Empty two retention times ago.
 
-    The test writes the record of the group itself, with the client id of Kafka's own admin client.
+    The coordinator does not apply this record to the group in its memory, so it keeps the offset. Another coordinator then loads the group from its
+    records, and deletes the offset at one of its next checks. To write the record, the test uses the client id of Kafka's own admin client.
     """
     group, topic = Group(subject, 0), new_topic(subject).name
     before = group.coordinator()
@@ -266,9 +268,9 @@ def test_new_coordinator_counts_retention_from_the_time_when_the_group_became_em
 @pytest.mark.rule("GO-9", "GO-24")
 @pytest.mark.parametrize(("count", "kept"), [(2, 0), (9, 0), (2, 12), (4, 12), (9, 12)])
 def test_tombstones_of_expired_offsets_have_the_hash_order_of_kafka(subject: Subject, count: int, kept: int) -> None:
-    """With the coordinator in Scala, it is the order of a table of the expired offsets only, with the one in Java that of all offsets.
+    """The coordinator in Scala orders the tombstones by a hash table of the expired offsets, the one in Java by its tables of all offsets.
 
-    count: how many offsets of the first topic expire. kept: the number of its offsets that do not expire, in other partitions.
+    count: how many offsets of the first topic expire. kept: how many offsets of the first topic, in other partitions, do not expire.
     """
     first, second = new_topic(subject, partitions=kept + count).name, new_topic(subject, partitions=2).name
     group = Group(subject, 0)

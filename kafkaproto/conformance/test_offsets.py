@@ -124,7 +124,7 @@ def test_too_long_metadata_of_an_offset_rejects_only_that_offset_since_kafka_4_0
     """An OffsetCommit request has two entries for one partition. The first, the second or both have metadata that is too long.
 
     From 4.0 on, an entry with too long metadata gets error OFFSET_METADATA_TOO_LARGE (12), and the offset of the other entry is committed. The
-    coordinator in Scala (before 4.0) ignores the first entry.
+    coordinator in Scala (before 4.0) ignores the first entry: it responds only to the second entry, and commits only its offset.
     """
     long, short = "x" * 4097, "x"
     topic = new_topic(subject).name

@@ -198,7 +198,7 @@ def test_kip_848_coordinator_keeps_pending_offsets_if_a_txn_offset_commit_is_fen
 def test_txn_offset_commit_with_epoch_minus_1_gets_unknown_server_error_in_scala(subject: Subject) -> None:
     """With the coordinator in Scala, every entry of the request gets error UNKNOWN_SERVER_ERROR (-1), in the order of the request.
 
-    With the coordinator in Java, each partition gets an error of its own.
+    With the coordinator in Java, existing partitions get INVALID_PRODUCER_EPOCH (47), and unknown partitions get UNKNOWN_TOPIC_OR_PARTITION (3).
     """
     topic, group = new_topic(subject, partitions=6), Group(subject)
     producer = begun(subject, topic)

@@ -134,7 +134,7 @@ class Step(NamedTuple):
 BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
 """Maps the name of a client to the client's quota in bytes per second. The clients send the requests of `TIMELINE`.
 
-burst, rested: their first request is throttled for 5 s. burst sends a second request at the end of these 5 s, rested 6 s after their end.
+burst, rested: the first request of each is throttled for 5 s. When the 5 s are over, burst sends its second request at once, rested waits 6 s more.
 steady: stays within its quota, then sends one larger request. quiet: sends nothing.
 """
 TIMELINE = sorted(

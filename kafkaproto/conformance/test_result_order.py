@@ -46,7 +46,10 @@ def test_delete_groups_lists_results_in_scala_hash_order_before_4_0(subject: Sub
 
 @pytest.mark.rule("GC-57")
 def test_list_groups_has_the_order_of_a_java_hash_map_before_4_0(subject: Subject) -> None:
-    """The test does not know the number of buckets, because the broker has groups of other tests, too."""
+    """The groups are ordered by the buckets of a Java `HashMap`. The test accepts the order for any possible number of buckets.
+
+    The number of buckets is unknown, because the broker also has groups of other tests.
+    """
     topic = new_topic(subject).name
     groups = [Group(subject) for _ in range(12)]
     coordinator = groups[0].coordinator()
@@ -63,7 +66,7 @@ def test_list_groups_has_the_order_of_a_java_hash_map_before_4_0(subject: Subjec
 @pytest.mark.rule("GO-36", "GO-15")
 @pytest.mark.parametrize("partitions", [2, 3, 9])
 def test_offset_commit_lists_partitions_in_scala_hash_order_before_4_0(subject: Subject, partitions: int) -> None:
-    """An unknown partition and its topic come first. All other partitions have the order of the hash table."""
+    """The partitions in the response have the order of a hash table of Scala, except an unknown partition: it and its topic come first."""
     first, second, group = new_topic(subject, partitions=9).name, new_topic(subject, partitions=9).name, Group(subject)
     offsets: Offsets = {first: dict.fromkeys(range(partitions), (5, None)), second: dict.fromkeys((1, 0), (5, None))}
     keys = flat([(name, list(offsets[name])) for name in offsets])
@@ -87,7 +90,10 @@ def test_txn_offset_commit_lists_partitions_in_scala_hash_order_before_4_0(subje
 @pytest.mark.rule("GO-36", "GC-62")
 @pytest.mark.parametrize("partitions", [2, 3, 9])
 def test_offset_delete_lists_partitions_in_scala_hash_order_before_4_0(subject: Subject, partitions: int) -> None:
-    """The results for topics to which members subscribe are added to the hash table first."""
+    """The response has the order of an immutable `Map` of Scala, to which the coordinator adds one result for each partition.
+
+    The coordinator first adds the partitions of topics to which members of the group subscribe, and then all others.
+    """
     free, subscribed = new_topic(subject, partitions=9).name, new_topic(subject, partitions=9).name
     group = Group(subject)
     make_stable(group.client(protocols=[("range", subscription(subscribed))]))

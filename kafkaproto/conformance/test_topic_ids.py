@@ -176,8 +176,8 @@ def test_record_of_an_offset_committed_by_topic_id_contains_the_topic_id(subject
 def test_offset_committed_by_topic_id_is_not_returned_for_a_recreated_topic(subject: Subject) -> None:
     """A committed offset outlives its topic if the coordinator is stopped while the topic is deleted and created again.
 
-    OffsetFetch by topic name, or for all topics, still returns the offset. OffsetFetch by the id of the new topic returns it only if it was committed
-    by name.
+    OffsetFetch by topic name, or for all topics, still returns the offset. OffsetFetch by the id of the new topic returns the offset only if the
+    OffsetCommit request identified the old topic by its name.
     """
     subject.need_broker(2)
     topic, named_topic = new_topic(subject), new_topic(subject)

@@ -53,8 +53,8 @@ def test_transaction_that_times_out_is_aborted_and_the_producer_epoch_is_raised(
 def test_end_txn_v5_after_a_transaction_timeout_may_abort_but_not_commit(subject: Subject, commit: bool) -> None:
     """A transaction times out. The coordinator aborts it and raises the producer's epoch. The producer then sends EndTxn with the old epoch.
 
-    The broker takes this request for a repetition of the request that ended the transaction. A commit fails, because the transaction was aborted. An
-    abort succeeds and returns the new epoch, with which the producer continues. commit: whether the producer sends a commit.
+    The coordinator treats this EndTxn as a repeated request for a transaction that has already ended. A commit fails, because the transaction was
+    aborted. An abort succeeds and returns the new epoch, with which the producer continues. commit: whether EndTxn requests a commit.
     """
     topic, producer = new_topic(subject), Producer(subject)
     producer.init(timeout_ms=TIMEOUT_MS)

@@ -74,7 +74,10 @@ def listed_state(group: Group) -> str | None:
 
 
 def _parked(group: Group, request: Any, version: int) -> Client:
-    """Send a request that the coordinator parks, and return its client when the coordinator has processed it: a later ListGroups has a response."""
+    """Send a request that the coordinator parks, and return the client that waits for the response.
+
+    The function also sends ListGroups and waits for its response, so the coordinator has processed the parked request when the function returns.
+    """
     client = send(group, request, version)
     assert client.is_parked()
     listed_state(group)

@@ -122,7 +122,7 @@ DATA_TEXTS = {
     "SnapshotHeaderRecord": "Value of the first control record in a snapshot of a KRaft quorum's log (KIP-630)",
     "VotersRecord": "Value of the control record that lists the voters of a KRaft quorum (KIP-853)",
 }
-"""Maps names of definitions without an API key, except of coordinators' records (`data_text`), to the start of their class's docstring."""
+"""Maps the name of each definition without an API key, except coordinators' records, to the start of its class's docstring (`data_text`)."""
 
 
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:

@@ -111,8 +111,9 @@ def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Jso
 
 
 def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:
-    """Merge two version ranges: up to version ``last`` that of an older Kafka release, above it that of a newer release.
+    """Merge the version ranges of a field or message in two Kafka releases.
 
+    In the result, versions up to ``last`` are from the range of the older release, and higher versions are from the range of the newer release.
     where: the path of the field or message, for errors. key: the key of the range, one of `RANGES`. older, newer: the definitions of the field or
     message in the two releases. Raises MergeError if versions between the two ranges are missing.
     """

@@ -71,9 +71,9 @@ def walk_headers(
 ) -> Iterator[tuple[int, int, Buffer, int]]:
     """Yield (position, size in bytes, a buffer, the header's index in this buffer) of each whole batch from `start` up to `end`, exclusive.
 
-    The iterator stops before the first batch that is invalid or ends after `end`. read: returns bytes from a position on. kinds: maps each accepted
-    magic to the smallest valid size in bytes of a batch of this magic. first_read_bytes: the size of the first read; later sizes depend on the
-    batches.
+    The iterator stops before the first batch that is invalid or ends after `end`. read: a function of (position, size) that returns bytes from
+    this position on. kinds: maps each accepted magic to the smallest valid size in bytes of a batch of this magic. first_read_bytes: the size of the
+    first read; later sizes depend on the batches.
     """
     position = chunk_start = start
     chunk: Buffer = b""

@@ -281,7 +281,7 @@ def build_message_set(
 ) -> bytes:
     """Return the records as messages at consecutive offsets: one message for each record or, if compressed, one message that contains them all.
 
-    ``log_append_time_ms`` becomes the timestamp of all messages; in magic 1 they are also marked as having the broker's time. Raises EncodeError if
+    ``log_append_time_ms`` becomes the timestamp of all messages; in magic 1, their timestamp type becomes LogAppendTime, too. Raises EncodeError if
     there are no records, if a record has headers or the compression is zstd (magic 0 and 1 support neither), and for values that do not fit.
     ``base_offset`` is the offset of the first record.
     """

@@ -29,7 +29,10 @@ LARGEST_CONTROL_BYTES = 128
 The control batch with the marker of a transaction has 78 bytes.
 """
 _KEY_AND_VALUE_BYTES = 8
-"""The size in bytes of the length fields of key and value in a message of magic 0 or 1. A trace omits both fields, the key and the value."""
+"""The size in bytes of two fields of a message of magic 0 or 1 together: the length of the key and the length of the value.
+
+A trace stores only the bytes before the first of these fields. It stores neither the two fields nor the key nor the value.
+"""
 _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
 
 

@@ -42,7 +42,7 @@ They are, in order:
 - broker's clock in ms at the response;
 - monotonic clock in ns when the request was received, its handler started, the response was ready, and the response was sent;
 - throttle time in ms;
-- flags (`ANSWERED`, `HELD`, `CLOSES`);
+- flags: `ANSWERED` if there was a response, `HELD` if it was delayed by the throttle time, `CLOSES` if the broker closes the connection;
 - sizes in bytes of the request and of the response on the wire;
 - sizes in bytes of the frames of the request and of the response in the entry, which have no records;
 - numbers of records fields in the request and in the response;

@@ -66,7 +66,7 @@ class Trace:
 
     @property
     def run(self) -> str:
-        """Return the name of the recording that the file belongs to, from its header; without one, the name of the file without its suffix."""
+        """Return the name of the recording in the file's header. If the header has no name, return the name of the file without its suffix."""
         return str(self.meta.get("run", self.path.stem))
 
     @property

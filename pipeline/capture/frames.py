@@ -172,7 +172,8 @@ class Cutter:
     def _find(self, data: bytes) -> bytes:
         """Search for the start of a frame, and return the bytes from there on; b"" if no frame is recognised.
 
-        data: new bytes. If no frame starts with them, they are searched together with the bytes of earlier calls in which no frame was recognised.
+        data: new bytes. If they do not begin with the start of a frame, the method searches them together with the last bytes of earlier calls that
+        recognised no frame.
         """
         searched = self._bytes
         if self._finder.at_start(data):

@@ -206,8 +206,9 @@ class Client:
     def partitions_of(self, topics: Iterable[str], create: bool = False) -> list[Partition]:
         """Return all partitions of the topics. create: whether to create missing topics if the brokers allow it.
 
-        LEADER_NOT_AVAILABLE (5) is retried; with `create`, all errors in `PASSING` are. Raises KafkaError for any other error, such as
-        UNKNOWN_TOPIC_OR_PARTITION (3) without `create`, and TimeoutError if temporary failures last longer than `api_timeout_ms`.
+        The lookup is retried after LEADER_NOT_AVAILABLE (5) and, if `create` is true, after every temporary error (`PASSING`), which then includes
+        UNKNOWN_TOPIC_OR_PARTITION (3). Raises KafkaError for any other error, and TimeoutError if temporary failures last longer than
+        `api_timeout_ms`.
         """
         names = list(topics)
         if not names:
@@ -267,8 +268,8 @@ class Client:
 def check_reachable(settings: ClientSettings) -> None:
     """Connect to one of the bootstrap servers once, to detect wrong options. settings: the options of the client.
 
-    Raises OptionError if no server can be reached, TimeoutError if none responds in time, KafkaError if a server rejects the login or has no
-    common version, and SSLCertVerificationError if the certificate of a server is not accepted.
+    Raises OptionError if no server can be reached, TimeoutError if none responds in time, KafkaError if a server rejects the login or
+    supports no API version that this client supports, and SSLCertVerificationError if the certificate of a server is not accepted.
     """
     with Client(settings, fail_fast=True) as client:
         client.until_done("cannot connect", client.any_connection)

@@ -136,7 +136,7 @@ class _Fetcher:
             self._request = None
 
     def _receive(self) -> PartitionData:
-        """Wait for the response to the pending fetch, and return its data of the partition. If no fetch is pending, send a fetch first.
+        """Wait for the response to the pending fetch, and return the partition's data in it. If no fetch is pending, send a fetch first.
 
         Raises Passing or OSError for an error after which the fetch can be repeated.
         """

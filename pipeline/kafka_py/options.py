@@ -89,10 +89,10 @@ class ClientSettings:
 
 @dataclass(frozen=True)
 class Bound:
-    """The start or the end of a read, as the user's options give it. name: the option. Exactly one of the other fields is set.
+    """The start or the end of a read, as set by an option. name: the name of this option. Exactly one of the other fields is set.
 
     everywhere: EARLIEST (-2) or LATEST (-1) for all partitions. offsets: maps partitions to offsets. timestamp: a time in ms since the epoch for all
-    partitions. timestamps: maps partitions to such times.
+    partitions. timestamps: maps partitions to times in ms since the epoch.
     """
 
     name: str
@@ -372,7 +372,7 @@ def _partitions_of(parsed: Any) -> tuple[Partition, ...]:
 def _bound(read: _Reader, names: tuple[str, ...], default: int) -> Bound:
     """Return the start or the end of a read. As in Spark, the first option in `names` that the user gives determines it.
 
-    names: three options: for a time for all partitions, for a time for each partition, and for offsets, in this order. default: EARLIEST (-2) or
+    names: the names of three options, in this order: one time for all partitions, a time for each partition, offsets. default: EARLIEST (-2) or
     LATEST (-1), used if none of the three is given.
     """
     timestamp, by_timestamp, offsets = names

@@ -121,8 +121,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
 
         start, end: the offsets between which Spark plans the batch. An offset in `start` can be above the one in `end` only in the first batch of a
         query, after a restart, and only for a partition that is read from its latest offset. Spark then plans the first batch again, with the stored
-        end, but the start is looked up again. It has risen if records have arrived since. No record is lost, because the first batch has no records
-        of such a partition.
+        end, but with start offsets that are looked up again. If records have arrived since, the new start offset is larger than the stored end. No
+        record is lost, because the first batch has no records of such a partition.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

@@ -97,8 +97,8 @@ class Rows:
     def from_carried(cls, run: str, wall_ms: int, at_ns: int, carried: Row) -> Rows:
         """Return a `Rows` object that continues with a saved state.
 
-        run: name of the run (recording). wall_ms, at_ns: wall clock and monotonic clock at its start. carried: the state that the method `carried`
-        returned. Raises KeyError, TypeError, ValueError or AttributeError if `carried` is anything else.
+        run: name of the run (recording). wall_ms, at_ns: wall clock and monotonic clock at its start. carried: the saved state, a dict made by
+        the method `Rows.carried`. Raises KeyError, TypeError, ValueError or AttributeError for any other value.
         """
         rows = cls(run, wall_ms, at_ns)
         rows._cluster.topics = {str(topic_id): str(name) for topic_id, name in carried["topics"].items()}

@@ -84,7 +84,7 @@ class Sessions:
         """Maps a connection to the (broker, session id) of each fetch session whose last fetch came over the connection."""
 
     def carried(self) -> list[Any]:
-        """Return the state of all sessions as JSON values, from which `from_carried` restores it."""
+        """Return the state of all sessions as JSON values. A later job passes the result to `from_carried` to restore the sessions."""
         return [
             [
                 broker,
@@ -98,9 +98,9 @@ class Sessions:
 
     @classmethod
     def from_carried(cls, carried: list[Any]) -> Sessions:
-        """Return a `Sessions` object that continues with the state that `carried` returned.
+        """Return a new `Sessions` object with the fetch sessions that an earlier job has saved.
 
-        Raises TypeError, ValueError or AttributeError for any other value.
+        carried: the saved state, a list made by the method `Sessions.carried`. Raises TypeError, ValueError or AttributeError for any other value.
         """
         sessions = cls()
         for broker, number, connection, epoch, partitions in carried:

@@ -126,8 +126,9 @@ def not_early(tables: Tables) -> DataFrame:
     - Any other response without records is checked.
     - A response with records is checked only if nothing else explains why it is early: the response contains all partitions, no partition has further
       records, and no consumer quota can lower the number of bytes. Quotas are known only if the recorder reports the broker's settings.
-    - A fetch beyond the high watermark or last stable offset is no fault, because brokers respond to it at once. Its response shows these offsets. In
-      a fetch session, any response of the connection may show them.
+    - A fetch beyond the high watermark or last stable offset is no fault, because brokers respond to it at once. The response to the
+      fetch shows whether its offset is beyond them. The response to an incremental fetch may omit partitions: such a fetch is therefore no fault
+      if any response of the connection shows a fetch offset beyond the high watermark or last stable offset.
 
     The wait is measured with the broker's clock if the trace contains it. A wait that is too short by at most 5 ms (`EARLY_MS`) is no fault. Columns:
 

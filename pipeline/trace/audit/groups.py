@@ -176,7 +176,7 @@ def recorded_epochs(tables: Tables) -> DataFrame:
 def owners(tables: Tables) -> DataFrame:
     """Check that no partition has two owners in a group. Returns one row per partition and assignment to a member.
 
-    In a classic group, the assignments of one generation have no partition in common. In a consumer group, a member owns a partition from the
+    In a classic group, the assignments of one generation must not share a partition. In a consumer group, a member owns a partition from the
     response that assigns it until the member reports the revocation of the partition, leaves the group, or joins again. The session timeout of a
     member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its own member epoch.
 

@@ -15,8 +15,8 @@ RACK_AWARE = "%RackAwareReplicaSelector"
 def preferred_replicas(tables: Tables) -> DataFrame:
     """Check that a fetch response names a preferred read replica only if the replica is suitable. Returns one row per preferred replica.
 
-    - The replica must be in the ISR and must not be the sender. If the broker has Kafka's rack-aware selector, the replica must also be in the
-      client's rack.
+    - The replica must be in the ISR, and must not be on the broker that sent the response. If this broker has Kafka's rack-aware selector, the
+      replica must also be in the client's rack.
     - Only the leader may name a replica, only in a response without records, and only if the client has a rack and its fetch offset is not below the
       log start.
     - Racks come from Metadata responses. Leader and ISR are known only if the recorder records their changes. Leader and ISR are not checked if

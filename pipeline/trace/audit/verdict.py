@@ -106,8 +106,8 @@ def left_out(outcomes: Sequence[Outcome]) -> list[str]:
 def remarks(store: Store, tables: Tables) -> list[str]:
     """Return texts about recorded traffic that the Parquet tables lack. store: the folder of the tables.
 
-    Traffic is missing if a file is unreadable or its end incomplete, if the recorder dropped entries or some have not arrived yet, if packets had no
-    readable Kafka traffic (for example with TLS), or if an earlier version of this program made the tables of a run (a recording).
+    Traffic is missing if a file is unreadable or its end incomplete, if the recorder dropped entries or has not written some entries yet, if packets
+    had no readable Kafka traffic (for example with TLS), or if an earlier version of this program made the tables of a run (a recording).
     """
     lines = [text for run in store.manifest().values() for text in run.get("notices") or run.get(EARLIER_NOTICES, ())]
     lines += [

@@ -115,8 +115,8 @@ def over_time(
 ) -> str:
     """Draw values over the seconds of the trace as steps, one line for each of the first eight (label, seconds, values) in `series`.
 
-    name: name of the figure. about: label of the axis of the values. where: "post" if a value is valid from its second on, "pre" if the value is
-    valid up to its second. Returns the SVG as text.
+    name: name of the figure. about: label of the axis of the values. where: "post" if a value is valid from its own second to
+    that of the next value, "pre" if it is valid from the second of the previous value to its own. Returns the SVG as text.
     """
     with Drawing(name, 3.4) as (axes, render):
         for colour, (label, seconds, values) in zip(SERIES, series, strict=False):
