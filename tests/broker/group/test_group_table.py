@@ -38,7 +38,7 @@ def test_scala_coordinator_lists_groups_in_the_order_of_a_real_kafka_3_9_1() -> 
 
 
 @pytest.mark.rule("GC-57")
-def test_groups_are_listed_in_the_order_in_which_a_real_4_2_0_listed_these_ids() -> None:
+def test_java_coordinator_lists_groups_in_the_order_of_a_real_kafka_4_2_0() -> None:
     table = table_of(CREATED, is_new_coordinator=True)
     assert " ".join(table.in_table_order(table, range(PARTITIONS))) == (
         "list-3 g7 list-7 g3 list-0 list-8 g2 list-4 g6 list-6 list-2 g4 g8 warm list-1 list-9 g5 list-5 g1"

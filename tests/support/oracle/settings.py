@@ -1,27 +1,27 @@
 """Write the tables of Kafka's settings in broker/config/tables/ from the jars of two releases.
 
-`Settings.java` prints the settings of a release. A table has one setting per line and these
-columns, separated by tabs:
-- `table`: `broker`, `dynamic` (broker settings that act only when set on a running broker), `topic`
-  or `group`
+The command writes one file for each of the two releases. It runs the program `Settings.java`, which
+asks Kafka's classes. Each line of a file describes one setting, in these columns, separated by tabs:
+- `table`: `broker`, `topic`, `group`, or `dynamic` for a broker setting that has an effect only when
+  it is changed while the broker runs
 - `name`: the name of the setting
-- `type`: its type, as DescribeConfigs names it
+- `type`: its type, as in a DescribeConfigs response
 - `default`: its default as text; `(null)` if it has none
-- `range`: the allowed values, or the allowed items of a list; empty if every value of the type is
-  allowed. A `|` separates alternatives. An alternative is one of these:
+- `range`: the values that Kafka accepts; for a list, its allowed items. Empty: every value of the
+  type. `|` separates alternatives, each of which is one of these:
     a value
     `LOW..HIGH`: a number from LOW to HIGH, both included; LOW or HIGH may be missing
     `TEXT+`: TEXT, followed by any text that is not empty
     `replicas`: a list of replicas, in the form `partition:broker,...`
-  A `~` at the start says that upper and lower case are the same. A `+` at the start says that the
-  text or the list must not be empty; alternatives, if there are any, follow it.
-- `mode`: when the value may change: `r`: never, it is fixed when the broker starts; `b`: while the
-  broker runs, for one broker at a time; `c`: the same, for one broker or for all of them. An `i`
-  after this letter says that the setting is internal: DescribeConfigs returns it only if it is set.
-- `place`: where the value stands in the order in which Kafka checks the values of a change, from 0;
-  `broker` and `dynamic` have one order together. Empty if the value cannot change at run time.
-- `fallbacks`: broker settings that replace this one if it is not set; the first of them that is set
-  applies
+  The range begins with `~` if upper and lower case are the same, and with `+` if a text or list must
+  not be empty.
+- `mode`: `r`: read-only while the broker runs; `b`: can be changed while the broker runs, for one
+  broker at a time; `c`: the same, for one broker or for the whole cluster. An `i` after the letter: an
+  internal setting, which DescribeConfigs returns only if it is set.
+- `place`: Kafka checks changed settings in a fixed order; this is the number of the setting in it,
+  from 0. `broker` and `dynamic` share one order. Empty for a setting that is read-only at run time.
+- `fallbacks`: the broker settings from which this one takes its value if it is not set itself. The
+  first of them that is set counts.
 """
 
 from __future__ import annotations
