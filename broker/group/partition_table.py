@@ -97,7 +97,7 @@ class PartitionTable(MutableMapping[PartitionKey, Value]):
         return {key: self._values[key] for key in keys}
 
     def in_scala_order(self) -> list[PartitionKey]:
-        """Return the partitions in the order of the table of Kafka's coordinator in Scala."""
+        """Return the partitions in the iteration order of the Scala `HashMap` in which Kafka's coordinator in Scala keeps the offsets of a group."""
         return scala_table_order(self._values, partition_hash_bits, self._most)
 
 

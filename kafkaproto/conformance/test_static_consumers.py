@@ -62,10 +62,11 @@ def test_static_member_that_returns_with_another_subscription_starts_a_group_epo
 
 @pytest.mark.rule("GN-32")
 def test_member_takes_over_the_instance_id_and_partitions_of_an_absent_member(subject: Subject) -> None:
-    """Member B owns all partitions. Static member A has left temporarily, and B joins again with A's instance id.
+    """Member B still owns all partitions, also those of the target assignment of member A, a static member that has left temporarily.
 
-    With this join, B gives up all partitions and gets A's target assignment. The partitions that B gives up become free only after the join, so the
-    response to the join has no partitions. The response to B's next heartbeat has the partitions of A's target assignment.
+    B joins again, with the instance id of A. With this join, B gives up all partitions and gets A's target assignment. The partitions that B gives
+    up become free only after the join, so the response to the join has no partitions. The response to B's next heartbeat has the partitions of A's
+    target assignment.
     """
     group = ConsumerGroup(subject)
     assert group.enter("B", instance_id="i2") == (1, ALL)

@@ -1,7 +1,7 @@
 """Write the tables of Kafka's settings in broker/config/tables/ from the jars of two releases.
 
-The command writes one file for each of the two releases. It runs the program `Settings.java`, which
-asks Kafka's classes. Each line of a file describes one setting, in these columns, separated by tabs:
+The command writes one file for Kafka 3.9.1 and one for Kafka 4.2.0. Each line of a file describes one
+setting of the release, as Kafka's classes define it, in these columns, which are separated by tabs:
 - `table`: `broker`, `topic`, `group`, or `dynamic` for a broker setting that has an effect only when
   it is changed while the broker runs
 - `name`: the name of the setting
