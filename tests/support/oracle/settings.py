@@ -16,12 +16,13 @@ setting of the release, as Kafka's classes define it, in these columns, which ar
   The range begins with `~` if upper and lower case are the same, and with `+` if a text or list must
   not be empty.
 - `mode`: `r`: read-only while the broker runs; `b`: can be changed while the broker runs, for one
-  broker at a time; `c`: the same, for one broker or for the whole cluster. An `i` after the letter: an
-  internal setting, which DescribeConfigs returns only if it is set.
+  broker at a time; `c`: can be changed at any time, a broker setting for one broker or for the whole
+  cluster. All settings of topics and groups have `c`. An `i` after the letter: an internal setting,
+  which DescribeConfigs returns only if it is set.
 - `place`: Kafka checks changed settings in a fixed order; this is the number of the setting in it,
   from 0. `broker` and `dynamic` share one order. Empty for a setting that is read-only at run time.
-- `fallbacks`: the broker settings from which this one takes its value if it is not set itself. The
-  first of them that is set counts.
+- `fallbacks`: the broker settings, separated by commas, from which this one takes its value if it is
+  not set itself. The first of them that is set counts.
 """
 
 from __future__ import annotations
