@@ -5,7 +5,7 @@ setting of the release, as Kafka's classes define it, in these columns, which ar
 - `table`: `broker`, `topic`, `group`, or `dynamic` for a broker setting that has an effect only when
   it is changed while the broker runs
 - `name`: the name of the setting
-- `type`: its type, as in a DescribeConfigs response
+- `type`: the name of its type, such as `int`, `list` or `string`
 - `default`: its default as text; `(null)` if it has none
 - `range`: the values that Kafka accepts; for a list, its allowed items. Empty: every value of the
   type. `|` separates alternatives, each of which is one of these:
@@ -15,12 +15,14 @@ setting of the release, as Kafka's classes define it, in these columns, which ar
     `replicas`: a list of replicas, in the form `partition:broker,...`
   The range begins with `~` if upper and lower case are the same, and with `+` if a text or list must
   not be empty.
-- `mode`: `r`: read-only while the broker runs; `b`: can be changed while the broker runs, for one
-  broker at a time; `c`: can be changed at any time, a broker setting for one broker or for the whole
-  cluster. All settings of topics and groups have `c`. An `i` after the letter: an internal setting,
-  which DescribeConfigs returns only if it is set.
+- `mode`: one of these letters:
+    `r`: a broker setting that is fixed when the broker starts
+    `b`: a broker setting that can be changed while the broker runs, but only for one broker at a time
+    `c`: a broker setting that can be changed while the broker runs, for one broker or for all at once;
+         or a setting of a topic or group, which can always be changed
+  An `i` after the letter: an internal setting, which DescribeConfigs returns only if it is set.
 - `place`: Kafka checks changed settings in a fixed order; this is the number of the setting in it,
-  from 0. `broker` and `dynamic` share one order. Empty for a setting that is read-only at run time.
+  from 0. `broker` and `dynamic` share one order. Empty for mode `r`.
 - `fallbacks`: the broker settings, separated by commas, from which this one takes its value if it is
   not set itself. The first of them that is set counts.
 """
