@@ -57,7 +57,7 @@ def brokers(
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `kafkaproto conformance` in a separate process, with a slack for a machine that runs other tests, too."""
-    command = [sys.executable, "-m", "kafkaproto.cli", "conformance", "--slack-ms", "1000", *arguments]
+    command = [sys.executable, "-m", "kafkaproto.cli", "conformance", "--slack-ms", "4000", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
