@@ -6,7 +6,6 @@ This module does not depend on wire messages. Corresponds to the offset half of 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -16,7 +15,7 @@ from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import NO_TOPIC_ID, CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.rebalance import Rebalance
-from kafkaproto.broker.group.registry import Registry, release
+from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
@@ -167,7 +166,8 @@ class Commits:
         group = self._groups.get_any(group_id)
         if group is None:
             return ()
-        return group.pending_offsets.partitions() if self._storage.is_new_coordinator else group.writing
+        pending = group.pending_offsets.partitions()
+        return pending.keys() | group.staged.keys() if group.staged else pending
 
     def await_stable(self, group_id: str, now_ms: int, done: Callable[[int, int], None]) -> None:
         """Call `done` with an error code and the current time (ms) when all earlier changes of the group are replicated (GO-29).
@@ -253,12 +253,13 @@ class Commits:
         for group in (*self._groups, *self._groups.forgotten):
             committed_keys = sorted(key for key in group.offsets if key[0] == topic)
             pending_keys = (key for key in group.pending_offsets.partitions() if key[0] == topic)
-            keys = dict.fromkeys((*committed_keys, *pending_keys))
+            staged_keys = (key for key in group.staged if key[0] == topic)
+            keys = dict.fromkeys((*committed_keys, *pending_keys, *staged_keys))
             if self._groups.drop(group, keys, now_ms):
                 # Without tombstones they stay in the log, but a new topic of this name must not have them now.
                 for key in keys:
                     group.offsets.pop(key, None)
-                release(group.writing, group.pending_offsets.remove(keys))
+                self._groups.pending_groups.drop(group.group_id, group.pending_offsets, keys)
 
     def _store(
         self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply
@@ -275,20 +276,21 @@ class Commits:
                 lambda error, at_ms: reply(dict.fromkeys(results, error) if error else results, at_ms),
             )
             return
-        entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the commit counts as pending
-        group.writing.update(accepted.keys())
-        unreplicated = group.unreplicated if isinstance(group, Group) else Counter[PartitionKey]()
-        unreplicated.update(accepted.keys())
+        entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the commit is staged
+        is_scala = not self._storage.is_new_coordinator
+        if is_scala:
+            group.staged.update(accepted)
 
         def take_effect() -> None:
             # A group that was converted to the other protocol meanwhile has the same offsets.
-            group.offsets.put_all(accepted)
+            effective = {key: accepted[key] for key in accepted if key in group.staged} if is_scala else accepted
+            group.offsets.put_all(effective)
             if group.pending_offsets:
-                group.pending_offsets.supersede(accepted)
+                group.pending_offsets.supersede(effective)
 
         def stored(error_code: int, at_ms: int) -> None:
-            release(group.writing, accepted)
-            release(unreplicated, accepted)
+            for key in [key for key in accepted if group.staged.get(key) is accepted[key]]:
+                del group.staged[key]
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
 
         self._storage.store_offsets(group.group_id, accepted, now_ms, stored, entries=entries, take_effect=take_effect)

@@ -157,8 +157,8 @@ class ConsumerGroup:
     unreconciled: set[str] = field(default_factory=set)
     """The ids of the members that have not reached their target assignment. The group is Stable only if there are no such members."""
     offsets: PartitionTable[CommittedOffset] = field(default_factory=PartitionTable)
-    writing: Counter[PartitionKey] = field(default_factory=Counter)
-    """Maps a partition to the number of its commits that are not effective yet: commits not replicated, or in an open transaction."""
+    staged: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
+    """Always empty, because Kafka's group coordinator in Scala has only classic groups. `Group.staged` says what it is."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets that producers committed in transactions that are still open."""
 
@@ -179,7 +179,6 @@ class ConsumerGroup:
         return ConsumerGroup(
             self.group_id,
             offsets=self.offsets,
-            writing=self.writing,
             pending_offsets=self.pending_offsets,
         )
 

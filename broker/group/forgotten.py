@@ -49,7 +49,7 @@ class ForgottenGroups:
         for group_id in [*self._visible]:
             if self.get_visible(group_id) is not None:
                 break
-        if group.offsets or group.writing:
+        if group.offsets or group.pending_offsets:
             self._groups[group.group_id] = group
         self._visible[group.group_id] = group, self._storage.end_offset(group.group_id)
 

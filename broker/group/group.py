@@ -123,10 +123,11 @@ class Group:
     join_timer: Timer | None = None
     sync_timer: Timer | None = None
     offsets: PartitionTable[CommittedOffset] = field(default_factory=PartitionTable)
-    writing: Counter[PartitionKey] = field(default_factory=Counter)
-    """Maps a partition to the number of its commits that are not effective yet: commits not replicated, or in an open transaction."""
-    unreplicated: Counter[PartitionKey] = field(default_factory=Counter)
-    """Maps a partition to the number of its commits outside transactions that are not replicated yet."""
+    staged: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
+    """Maps a partition to the newest offset that was committed outside transactions and is not replicated yet.
+
+    With Kafka's group coordinator in Java it is empty: there, such an offset is a committed offset already.
+    """
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets that producers committed in transactions that are still open."""
 

@@ -44,7 +44,6 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
         epoch=classic.generation_id,
         assignment_epoch=classic.generation_id,
         offsets=classic.offsets,
-        writing=classic.writing,
         pending_offsets=classic.pending_offsets,
     )
     protocol = classic.protocol_name or (classic.choose_protocol() if classic.members else None) or ""
@@ -119,7 +118,6 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
         group.group_id,
         now_ms,
         offsets=group.offsets,
-        writing=group.writing,
         pending_offsets=group.pending_offsets,
     )
     for member in group.in_table_order():  # the first member becomes the leader

@@ -21,10 +21,10 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 def is_unused(group: AnyGroup) -> bool:
     """Return whether a group has neither members nor offsets, so that it can be deleted.
 
-    Offsets that are not replicated yet or belong to open transactions count, too. With Kafka's group coordinator in Scala (3.9), so does an open
+    Offsets that are not replicated yet or in open transactions count, too. With Kafka's group coordinator in Scala (3.9), so does an open
     transaction whose pending offsets have all been deleted.
     """
-    if group.members or group.offsets or group.writing or group.pending_offsets:
+    if group.members or group.offsets or group.staged or group.pending_offsets:
         return False
     return isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)
 
@@ -94,10 +94,7 @@ class OffsetExpiry:
         the tombstones cannot be written, the one in Java keeps all offsets until the next check.
         """
         is_java = self._storage.is_new_coordinator
-        if is_java or isinstance(group, ConsumerGroup):
-            kept: Container[PartitionKey] = group.pending_offsets.partitions()
-        else:
-            kept = group.unreplicated
+        kept: Container[PartitionKey] = group.pending_offsets.partitions() if is_java else group.staged
         keys = [key for key in expired_keys if key not in kept]
         keys = order_of_expired(keys, group.offsets, is_java=is_java)
         offsets = {key: group.offsets.pop(key) for key in keys}

@@ -1,8 +1,7 @@
 """Pending offsets: the offsets that producers committed to a group in transactions that are still open (TX-43).
 
 When a transaction commits, its pending offsets become committed offsets of the group, except those that have been replaced. A pending offset is
-replaced when a newer offset of the same partition becomes a committed offset, outside a transaction or with another transaction. If that committed
-offset is deleted before the transaction commits, the pending offset is no longer replaced. When a transaction
+replaced when a newer offset of the same partition becomes a committed offset, outside a transaction or with another transaction. When a transaction
 aborts, its pending offsets are dropped. The time of an operation does not depend on the number of other producers and partitions. This module does
 not depend on coordinators or logs.
 """
@@ -20,7 +19,7 @@ class PendingOffsets:
 
     When a transaction commits, each of its offsets replaces the pending offsets of the same partition that have lower numbers. An offset that is
     committed outside a transaction replaces all pending offsets of its partition. A replaced offset is ignored when its transaction commits, unless
-    the offset that replaced it was deleted before (`reinstate`).
+    `reinstate` was called for its partition before.
     """
 
     __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")
@@ -44,30 +43,28 @@ class PendingOffsets:
         return bool(self._by_producer)
 
     def __iter__(self) -> Iterator[int]:
-        """Iterate over the ids of the producers with pending offsets."""
+        """Iterate over the ids of the producers in this object (`remove` says which of them have no pending offset)."""
         return iter(self._by_producer)
 
-    def add(self, producer_id: int, offsets: Mapping[PartitionKey, CommittedOffset]) -> list[PartitionKey]:
-        """Add offsets of an open transaction. Returns the partitions for which the producer had no pending offset."""
+    def add(self, producer_id: int, offsets: Mapping[PartitionKey, CommittedOffset]) -> None:
+        """Add offsets of an open transaction."""
         pending = self._by_producer.setdefault(producer_id, PartitionTable())
-        new_keys = [key for key in offsets if key not in pending]
-        for key in new_keys:
-            self._producers[key] = self._producers.get(key, 0) + 1
         for key, offset in offsets.items():
+            if key not in pending:
+                self._producers[key] = self._producers.get(key, 0) + 1
             self._last_number += 1
             pending[key] = self._last_number, offset
-        return new_keys
 
-    def drop(self, producer_id: int, keys: Iterable[PartitionKey]) -> list[PartitionKey]:
-        """Remove the pending offsets of a producer for the partitions `keys`. Returns the partitions for which a pending offset was removed."""
-        pending = self._by_producer.get(producer_id) or PartitionTable()
-        dropped_keys = [key for key in keys if key in pending]
-        for key in dropped_keys:
+    def drop(self, producer_id: int, keys: Iterable[PartitionKey]) -> None:
+        """Remove the pending offsets of a producer for the partitions `keys`, and the producer if it has no pending offset then."""
+        pending = self._by_producer.get(producer_id)
+        if pending is None:
+            return
+        for key in [key for key in keys if key in pending]:
             del pending[key]
             self._release(key)
-        if dropped_keys and not pending:
+        if not pending:
             del self._by_producer[producer_id]
-        return dropped_keys
 
     def _release(self, key: PartitionKey) -> None:
         self._producers[key] -= 1
@@ -90,26 +87,21 @@ class PendingOffsets:
         for key in keys:
             self._replaced.pop(key, None)
 
-    def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> list[PartitionKey]:
-        """Remove the pending offsets of the partitions `keys` from all transactions. Returns the partition of each removed offset.
+    def remove(self, keys: Collection[PartitionKey], *, keeps_producers: bool = False) -> None:
+        """Remove the pending offsets of the partitions `keys` from all transactions.
 
-        If the offsets of several producers are removed for a partition, the result contains the partition several times. keeps_producers: whether a
-        producer without any other pending offset stays in this object until its transaction ends.
+        keeps_producers: whether a producer without any other pending offset stays in this object until its transaction ends.
         """
-        removed_keys = []
         for producer_id, pending in list(self._by_producer.items()):
-            removed_keys += self.drop(producer_id, keys)
+            self.drop(producer_id, keys)
             if keeps_producers and not pending:
                 self._by_producer[producer_id] = pending
-        return removed_keys
 
-    def end(
-        self, producer_id: int, *, committed: bool
-    ) -> tuple[list[PartitionKey], dict[PartitionKey, CommittedOffset]]:
+    def end(self, producer_id: int, *, committed: bool) -> dict[PartitionKey, CommittedOffset]:
         """Remove the pending offsets of a producer, after its transaction has ended.
 
-        Returns (partitions that had pending offsets, offsets that become committed offsets). If `committed` is false, the second item is empty. If
-        `committed` is true, pending offsets that other producers added earlier for the same partitions are ignored when their transactions commit.
+        Returns the offsets that become committed offsets; none if `committed` is false. If it is true, pending offsets that other producers added
+        earlier for the same partitions are ignored when their transactions commit later.
         """
         pending = self._by_producer.pop(producer_id, None) or PartitionTable()
         offsets = {}
@@ -119,7 +111,7 @@ class PendingOffsets:
                 self._replaced[key] = number
         for key in pending:
             self._release(key)
-        return list(pending), offsets
+        return offsets
 
     def items(self) -> Iterable[tuple[int, dict[PartitionKey, CommittedOffset]]]:
         """Return (producer id, offsets) of each open transaction, without those offsets that later commits of the same partitions have replaced."""
@@ -160,3 +152,14 @@ class PendingGroups:
             group_ids.pop(group_id, None)
             if not group_ids:
                 self._by_producer.pop(producer_id, None)
+
+    def drop(
+        self, group_id: str, pending: PendingOffsets, keys: Collection[PartitionKey], *, keeps_producers: bool = False
+    ) -> None:
+        """Remove the pending offsets of the partitions `keys` in a group from all transactions. pending: those of the group.
+
+        keeps_producers: as for `PendingOffsets.remove`. The other producers without a pending offset no longer have the group.
+        """
+        producers = set(pending)
+        pending.remove(keys, keeps_producers=keeps_producers)
+        self.remove(group_id, producers.difference(pending))

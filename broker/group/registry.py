@@ -5,7 +5,6 @@ Corresponds to the group cache of Kafka's `GroupMetadataManager`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkaproto.broker.group import consumer_records
@@ -84,8 +83,7 @@ class Registry:
         group = Group(group_id, now_ms, is_new_coordinator=self._storage.is_new_coordinator)
         group.created_at = self._storage.creation_offset(group_id)
         if replaced is not None:
-            group.offsets, group.writing = replaced.offsets, replaced.writing
-            group.pending_offsets = replaced.pending_offsets
+            group.offsets, group.pending_offsets = replaced.offsets, replaced.pending_offsets
         return group
 
     def create_for_member(self, group_id: str, now_ms: int) -> tuple[int, Group | None]:
@@ -134,7 +132,6 @@ class Registry:
             group = ConsumerGroup(
                 classic.group_id,
                 offsets=classic.offsets,
-                writing=classic.writing,
                 pending_offsets=classic.pending_offsets,
             )
             entries += self._storage.tombstones(classic)
@@ -241,6 +238,7 @@ class Registry:
         """
         is_new = self._storage.is_new_coordinator
         keys = dict.fromkeys(keys)
+        group.staged = {key: offset for key, offset in group.staged.items() if key not in keys}
         offsets = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
         pending = {key: count for key, count in group.pending_offsets.partitions().items() if key in keys}
         deletes_group = not is_new and is_unused(group)
@@ -249,7 +247,7 @@ class Registry:
         if error:
             group.offsets.put_all(offsets)
             return error
-        release(group.writing, group.pending_offsets.remove(keys, keeps_producers=not is_new))
+        self.pending_groups.drop(group.group_id, group.pending_offsets, keys, keeps_producers=not is_new)
         if deletes_group:
             self.remove(group, now_ms)
         return error
@@ -290,7 +288,6 @@ class Registry:
         for group_id, pending in loaded.pending.items():
             holder = self.get_any(group_id) or self.create(group_id, now_ms)
             holder.pending_offsets = pending
-            holder.writing.update(pending.partitions())
             self.pending_groups.add(group_id, pending)
 
     def unload_partition(self, index: int, now_ms: int) -> None:
@@ -333,17 +330,6 @@ class Registry:
         if error:
             self.remove(group, now_ms)
         return error
-
-
-def release(counts: Counter[PartitionKey], keys: Iterable[PartitionKey]) -> None:
-    """Count one commit less for each partition in `keys`, because a commit took effect or was dropped.
-
-    counts: `writing` or `unreplicated` of a group. A partition whose count becomes 0 is removed.
-    """
-    for key in keys:
-        counts[key] -= 1
-        if counts[key] <= 0:
-            del counts[key]
 
 
 def _cancel_timers_of(group: ConsumerGroup) -> None:

@@ -171,7 +171,7 @@ def end_transaction(loaded: Loaded, group_ids: Iterable[str], producer_id: int, 
         pending = loaded.pending.get(group_id)
         if pending is None:
             continue
-        offsets = pending.end(producer_id, committed=committed)[1]
+        offsets = pending.end(producer_id, committed=committed)
         if offsets:
             loaded.offsets.setdefault(group_id, PartitionTable()).put_all(offsets)
         if not pending:

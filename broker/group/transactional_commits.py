@@ -13,7 +13,7 @@ from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
-from kafkaproto.broker.group.registry import Registry, release
+from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID, TransactionalCommit
 from kafkaproto.broker.group.storage import GroupStorage, Stored
 from kafkaproto.error_codes import ErrorCode
@@ -102,28 +102,26 @@ class TransactionalCommits:
     ) -> None:
         """Write the accepted offsets of a request.
 
-        `group.writing` counts the commits that are not effective yet. It includes these offsets until the transaction ends. The offsets are also
-        added to the pending offsets: as soon as they are in the log with Kafka's group coordinator in Java (default from 4.0 on), and when they are
-        replicated with the one in Scala. replicated: called with (error code, current time in ms); the code is 0 when the offsets are replicated.
+        The offsets are added to the pending offsets: as soon as they are in the log with Kafka's group coordinator in Java (default from 4.0 on), and
+        before they are written with the one in Scala, which drops them if they cannot be replicated. replicated: called with (error code, current
+        time in ms); the code is 0 when the offsets are replicated.
         """
-        entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the commit counts as pending
-        group.writing.update(accepted.keys())
-        is_pending = False
+        entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the offsets are pending
+        is_java = self._storage.is_new_coordinator
 
         def become_pending() -> None:
-            nonlocal is_pending
-            is_pending = True
-            new_keys = group.pending_offsets.add(request.producer_id, accepted)
+            group.pending_offsets.add(request.producer_id, accepted)
             self._groups.pending_groups.add(request.group_id, [request.producer_id])
-            release(group.writing, [key for key in accepted if key not in new_keys])
 
         def stored(error_code: int, at_ms: int) -> None:
-            if error_code and not is_pending:
-                release(group.writing, accepted)
-                if not self._storage.is_new_coordinator:
-                    release(group.writing, group.pending_offsets.drop(request.producer_id, accepted))
+            if error_code and not is_java:
+                group.pending_offsets.drop(request.producer_id, accepted)
+                if request.producer_id not in group.pending_offsets:
+                    self._groups.pending_groups.remove(request.group_id, [request.producer_id])
             replicated(error_code, at_ms)
 
+        if not is_java:
+            become_pending()
         producer = request.producer_id, request.producer_epoch
         self._storage.store_offsets(
             request.group_id,
@@ -131,7 +129,7 @@ class TransactionalCommits:
             now_ms,
             stored,
             entries=entries,
-            take_effect=become_pending,
+            take_effect=become_pending if is_java else lambda: None,
             producer=producer,
         )
 
@@ -147,9 +145,7 @@ class TransactionalCommits:
             self._groups.visible.committed.end_transaction(group_id, producer_id, committed=committed)
             group = self._groups.get_any(group_id) or self._groups.forgotten.get(group_id)
             if group is not None:
-                keys, offsets = group.pending_offsets.end(producer_id, committed=committed)
-                group.offsets.update(offsets)
-                release(group.writing, keys)
+                group.offsets.update(group.pending_offsets.end(producer_id, committed=committed))
 
 
 def _refusal_of_consumer(group: ConsumerGroup, request: TransactionalCommit, *, is_release_4: bool) -> int:

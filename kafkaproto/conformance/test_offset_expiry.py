@@ -41,6 +41,8 @@ Kafka 4 does not support this version. With Kafka 4, the test commits without a 
 """
 WITH_RETENTION, AT_ONCE_MS = 4, 2**63 - 1
 """The last version of OffsetCommit with a retention time, and a retention time with which an offset expires at the next check (GO-14)."""
+SHORT_RETENTION_MS = 2_500
+"""A retention time in ms that passes before an OffsetCommit fails because it is not replicated (`offsets.commit.timeout.ms`, 5000 by default)."""
 WITH_TIMESTAMP = 3
 """A version of GroupMetadataValue that every release writes. It contains the time at which the group became Empty."""
 WITH_EPOCH = 9
@@ -206,18 +208,18 @@ def test_scala_coordinator_keeps_an_expired_offset_during_an_unreplicated_commit
         subject, lambda: _errors_unless_unavailable(group, topic, 8, -1), f"the coordinator of {group.id} is available"
     )
     with two_replicas(group) as follower:
-        errors = commit(group, {topic: {0: (5, "")}}, WITH_RETENTION, retention_time_ms=SEVERAL_CHECKS_MS)
+        errors = commit(group, {topic: {0: (5, "")}}, WITH_RETENTION, retention_time_ms=SHORT_RETENTION_MS)
         assert errors == {(topic, 0): 0}
         with held(subject, group.offsets, follower):
             client = send(group, commit_of(group, topic, 6), 8)
             assert client.is_parked()
-            subject.pass_ms(2 * SEVERAL_CHECKS_MS)
+            subject.pass_ms(SHORT_RETENTION_MS + 1_000)
             assert group.committed() == {(topic, 0): 5}
         assert subject.answer(client.connection).message.topics[0].partitions[0].error_code == 0
         assert group.committed() == {(topic, 0): 6}
 
 
-@pytest.mark.rule("GC-14", "TX-43")
+@pytest.mark.rule("GC-14", "TX-45")
 def test_expiry_check_keeps_a_group_whose_pending_transactional_offsets_are_deleted(subject: Subject) -> None:
     """Only the coordinator in Scala keeps it, until the transaction ends."""
     topic, group = new_topic(subject), Group(subject)

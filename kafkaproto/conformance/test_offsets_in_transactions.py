@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stable, moving
-from kafkaproto.conformance.scene import Topic, make_lead, new_topic, wait_until
+from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stable, moving, two_replicas
+from kafkaproto.conformance.scene import Topic, held, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_transactions import begun
+from kafkaproto.conformance.test_unreplicated_changes import commit_of
 from kafkaproto.conformance.transactions import Producer, bumps_epochs, visible, write_markers
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
@@ -110,6 +111,9 @@ def test_deletion_of_pending_offsets_is_undone_by_a_new_coordinator_before_4_0(s
         else:
             request = DeleteTopicsRequest(topic_names=[other.name], timeout_ms=5000)
             assert subject.ask_once(request, 3).responses[0].error_code == 0
+        wait_until(
+            subject, lambda: stable_offsets(group, other)[0] == (0, -1), f"the offset of {other.name}-0 is not pending"
+        )
         make_lead(group.offsets, after)
         wait_until(
             subject, lambda: group.coordinator() == after, f"broker {after} is the coordinator of group {group.id}"
@@ -117,6 +121,30 @@ def test_deletion_of_pending_offsets_is_undone_by_a_new_coordinator_before_4_0(s
         producer.finish(commit=True)
         expected = {} if has_new_coordinator(subject) else {(other.name, 0): 3}
         wait_until(subject, lambda: group.committed() == expected, f"the committed offsets are {expected}")
+
+
+@pytest.mark.rule("GC-60", "TX-43")
+@pytest.mark.releases(before="4.0")
+@pytest.mark.parametrize("in_transaction", [False, True], ids=["OffsetCommit", "TxnOffsetCommit"])
+def test_offset_delete_makes_a_commit_ineffective_that_is_not_replicated_before_4_0(
+    subject: Subject, in_transaction: bool
+) -> None:
+    topic, group = new_topic(subject), Group(subject, 0)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    with two_replicas(group) as follower:
+        with held(subject, group.offsets, follower):
+            client = group.client()
+            if in_transaction:
+                subject.send(client.connection, producer.offsets_request(group, {(topic.name, 0): 7}), 3)
+            else:
+                subject.send(client.connection, commit_of(group, topic.name, 7), 8)
+            assert client.is_parked()
+            assert group.delete_offsets({topic.name: [0]}) == (0, {(topic.name, 0): 0})
+            assert group.state() == ("Empty" if in_transaction else "Dead", 0)
+        assert subject.answer(client.connection).message.topics[0].partitions[0].error_code == 0
+        producer.finish(commit=True)
+        assert group.committed() == {}
 
 
 @pytest.mark.rule("TX-42")

@@ -269,14 +269,19 @@ class Producer:
 
         offsets: maps (topic, partition) to the offset to commit. options: further fields of the request, such as the member id.
         """
+        response = group.ask(self.offsets_request(group, offsets, **options), version)
+        return {(t.name, p.partition_index): p.error_code for t in response.topics for p in t.partitions}
+
+    def offsets_request(
+        self, group: Group, offsets: Mapping[tuple[str, int], int], **options: Any
+    ) -> TxnOffsetCommitRequest:
+        """Return the request that `commit_offsets` sends. Arguments as there."""
         topics = [
             TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(index, offset)])
             for (name, index), offset in offsets.items()
         ]
         producer = {"producer_id": self.producer_id, "producer_epoch": self.epoch}
-        request = TxnOffsetCommitRequest(self.id, group.id, topics=topics, **(producer | options))
-        response = group.ask(request, version)
-        return {(t.name, p.partition_index): p.error_code for t in response.topics for p in t.partitions}
+        return TxnOffsetCommitRequest(self.id, group.id, topics=topics, **(producer | options))
 
 
 def visible(topic: Topic, offset: int = 0) -> tuple[int, int, list[tuple[int, int]], int]:

@@ -50,7 +50,7 @@ def committed(bench: TransactionBench, group: Group) -> list[dict[PartitionKey, 
     committed_offsets = []
     for _ in range(2):
         group_state = state(bench, group)
-        assert group_state is None or not group_state.writing
+        assert group_state is None or not group_state.pending_offsets
         committed_offsets.append(
             {} if group_state is None else {key: offset.offset for key, offset in group_state.offsets.items()}
         )

@@ -267,7 +267,7 @@ class RandomTransactions:
         for _ in range(2):
             state = self.state.controller.image.topics[OFFSETS_TOPIC].partitions[self.group_index]
             group = self.state.nodes[state.leader].groups.groups.get_any(self.group.id)
-            assert group is None or not (group.writing or group.pending_offsets), self._about("offsets are pending")
+            assert group is None or not (group.staged or group.pending_offsets), self._about("offsets are pending")
             for writer in self.writers:
                 committed = None if group is None else group.offsets.get(writer.offset_key)
                 offset = 0 if committed is None else committed.offset
