@@ -18,8 +18,8 @@ class PendingOffsets:
     """The pending offsets of one group, by producer id and partition. They are numbered in the order in which they are added.
 
     When a transaction commits, each of its offsets replaces the pending offsets of the same partition that have lower numbers. An offset that is
-    committed outside a transaction replaces all pending offsets of its partition. A replaced offset is ignored when its transaction commits, unless
-    `reinstate` was called for its partition before.
+    committed outside a transaction replaces all pending offsets of its partition. A replaced offset is ignored when its transaction commits.
+    `reinstate` undoes the replacement of pending offsets.
     """
 
     __slots__ = ("_by_producer", "_last_number", "_producers", "_replaced")
