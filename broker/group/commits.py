@@ -278,6 +278,7 @@ class Commits:
             return
         entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the commit is staged
         is_scala = not self._storage.is_new_coordinator
+        last_number = group.pending_offsets.last_number
         if is_scala:
             group.staged.update(accepted)
 
@@ -286,7 +287,7 @@ class Commits:
             effective = {key: accepted[key] for key in accepted if key in group.staged} if is_scala else accepted
             group.offsets.put_all(effective)
             if group.pending_offsets:
-                group.pending_offsets.supersede(effective)
+                group.pending_offsets.supersede(effective, last_number)
 
         def stored(error_code: int, at_ms: int) -> None:
             for key in [key for key in accepted if group.staged.get(key) is accepted[key]]:

@@ -72,12 +72,20 @@ class PendingOffsets:
             del self._producers[key]
             self._replaced.pop(key, None)
 
-    def supersede(self, keys: Iterable[PartitionKey]) -> None:
+    @property
+    def last_number(self) -> int:
+        """Return the number of the pending offset that was added last, 0 if none was ever added."""
+        return self._last_number
+
+    def supersede(self, keys: Iterable[PartitionKey], number: int) -> None:
         """Record that offsets of these partitions were committed to the group outside a transaction.
 
-        Offsets of these partitions that are pending now are replaced: they are ignored when their transactions commit later.
+        Pending offsets of these partitions whose number is at most `number` are replaced: they are ignored when their transactions commit later.
+        number: the `last_number` when the commit was written.
         """
-        self._replaced.update((key, self._last_number) for key in keys if key in self._producers)
+        for key in keys:
+            if key in self._producers:
+                self._replaced[key] = max(number, self._replaced.get(key, 0))
 
     def reinstate(self, keys: Iterable[PartitionKey]) -> None:
         """Record that the committed offsets of the partitions `keys` were deleted.

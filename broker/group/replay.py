@@ -140,7 +140,7 @@ def _apply_commit(
         loaded.pending.setdefault(group_id, PendingOffsets()).add(producer_id, offsets)
         return
     if group_id in loaded.pending:
-        loaded.pending[group_id].supersede(offsets)
+        loaded.pending[group_id].supersede(offsets, loaded.pending[group_id].last_number)
     loaded.offsets.setdefault(group_id, PartitionTable()).put_all(offsets)
 
 

@@ -114,7 +114,7 @@ class TransactionalCommits:
             self._groups.pending_groups.add(request.group_id, [request.producer_id])
 
         def stored(error_code: int, at_ms: int) -> None:
-            if error_code and not is_java:
+            if error_code and not is_java and self._groups.get_any(request.group_id) is group:
                 group.pending_offsets.drop(request.producer_id, accepted)
                 if request.producer_id not in group.pending_offsets:
                     self._groups.pending_groups.remove(request.group_id, [request.producer_id])

@@ -12,7 +12,7 @@ from kafkaproto.broker.group.consumer_group import TIMERS, ConsumerGroup, Consum
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.runtime.timers import Timers
 
-UNCHANGED = frozenset({"group_id", "offsets", "writing", "pending_offsets"})
+UNCHANGED = frozenset({"group_id", "offsets", "staged", "pending_offsets"})
 """The fields of a consumer group that an undo need not restore: a member's request changes them only after its records are stored."""
 GROUP_FIELDS = [field.name for field in fields(ConsumerGroup) if field.name not in UNCHANGED]
 MEMBER_FIELDS = [field.name for field in fields(ConsumerMember)]

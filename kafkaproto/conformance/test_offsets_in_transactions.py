@@ -31,6 +31,7 @@ UNKNOWN, UNKNOWN_TOPIC, ILLEGAL_GENERATION, INVALID_GROUP_ID, UNKNOWN_MEMBER, OL
     48,
 )
 UNKNOWN_MAPPING, CONCURRENT, UNSTABLE, ABORTABLE = 49, 51, 88, 120
+TIMED_OUT = 7
 RETRIED_MS = 80
 """An offset commit that takes less than this time in ms shows that the broker has not repeated the verification of the transaction.
 
@@ -121,6 +122,60 @@ def test_deletion_of_pending_offsets_is_undone_by_a_new_coordinator_before_4_0(s
         producer.finish(commit=True)
         expected = {} if has_new_coordinator(subject) else {(other.name, 0): 3}
         wait_until(subject, lambda: group.committed() == expected, f"the committed offsets are {expected}")
+
+
+@pytest.mark.rule("TX-43")
+@pytest.mark.parametrize("in_transactions", [[False, True], [True, False], [True, True]])
+def test_later_of_two_offset_commits_counts_if_both_are_replicated_at_once(
+    subject: Subject, in_transactions: list[bool]
+) -> None:
+    """in_transactions: whether the commit of offset 7, and the later one of offset 8, are in the transaction."""
+    topic, group = new_topic(subject), Group(subject, 0)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    with two_replicas(group) as follower:
+        with held(subject, group.offsets, follower):
+            clients = []
+            for offset, in_transaction in zip((7, 8), in_transactions, strict=True):
+                clients.append(group.client())
+                if in_transaction:
+                    subject.send(clients[-1].connection, producer.offsets_request(group, {(topic.name, 0): offset}), 3)
+                else:
+                    subject.send(clients[-1].connection, commit_of(group, topic.name, offset), 8)
+                assert clients[-1].is_parked()
+        for client in clients:
+            assert subject.answer(client.connection).message.topics[0].partitions[0].error_code == 0
+        producer.finish(commit=True)
+        wait_until(
+            subject,
+            lambda: group.committed() == {(topic.name, 0): 8},
+            f"the committed offset of {topic.name}-0 is 8",
+        )
+
+
+@pytest.mark.rule("TX-43")
+@pytest.mark.releases(before="4.0")
+def test_timed_out_txn_offset_commit_of_a_deleted_group_spares_the_new_group(subject: Subject) -> None:
+    topic, group = new_topic(subject, partitions=2), Group(subject, 0)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+    with two_replicas(group) as follower:
+        with held(subject, group.offsets, follower):
+            clients = [group.client(), group.client()]
+            subject.send(clients[0].connection, producer.offsets_request(group, {(topic.name, 0): 7}), 3)
+            assert clients[0].is_parked()
+            assert group.ask(DeleteGroupsRequest([group.id]), 2).results[0].error_code == 0
+            subject.pass_ms(2_000)
+            subject.send(clients[1].connection, producer.offsets_request(group, {(topic.name, 1): 8}), 3)
+            response = subject.answer(clients[0].connection)
+            assert response.message.topics[0].partitions[0].error_code == TIMED_OUT
+        assert subject.answer(clients[1].connection).message.topics[0].partitions[0].error_code == 0
+        producer.finish(commit=True)
+        wait_until(
+            subject,
+            lambda: group.committed() == {(topic.name, 1): 8},
+            f"only {topic.name}-1 has a committed offset",
+        )
 
 
 @pytest.mark.rule("GC-60", "TX-43")
