@@ -130,9 +130,9 @@ def test_later_of_two_offset_commits_counts_if_both_are_replicated_at_once(
     subject: Subject, in_transactions: list[bool]
 ) -> None:
     """in_transactions: whether the commit of offset 7, and the later one of offset 8, are in the transaction."""
-    topic, group = new_topic(subject), Group(subject, 0)
+    topic, group = new_topic(subject, partitions=2), Group(subject, 0)
     producer = begun(subject, topic)
-    assert producer.add_offsets(group) == 0
+    _verify(producer, group, (topic.name, 1))
     with two_replicas(group) as follower:
         with held(subject, group.offsets, follower):
             clients = []
@@ -148,7 +148,7 @@ def test_later_of_two_offset_commits_counts_if_both_are_replicated_at_once(
         producer.finish(commit=True)
         wait_until(
             subject,
-            lambda: group.committed() == {(topic.name, 0): 8},
+            lambda: group.committed() == {(topic.name, 0): 8, (topic.name, 1): 3},
             f"the committed offset of {topic.name}-0 is 8",
         )
 
@@ -156,9 +156,9 @@ def test_later_of_two_offset_commits_counts_if_both_are_replicated_at_once(
 @pytest.mark.rule("TX-43")
 @pytest.mark.releases(before="4.0")
 def test_timed_out_txn_offset_commit_of_a_deleted_group_spares_the_new_group(subject: Subject) -> None:
-    topic, group = new_topic(subject, partitions=2), Group(subject, 0)
+    topic, group = new_topic(subject, partitions=3), Group(subject, 0)
     producer = begun(subject, topic)
-    assert producer.add_offsets(group) == 0
+    _verify(producer, group, (topic.name, 2))
     with two_replicas(group) as follower:
         with held(subject, group.offsets, follower):
             clients = [group.client(), group.client()]
@@ -184,9 +184,10 @@ def test_timed_out_txn_offset_commit_of_a_deleted_group_spares_the_new_group(sub
 def test_offset_delete_makes_a_commit_ineffective_that_is_not_replicated_before_4_0(
     subject: Subject, in_transaction: bool
 ) -> None:
-    topic, group = new_topic(subject), Group(subject, 0)
+    topic, group = new_topic(subject, partitions=2), Group(subject, 0)
     producer = begun(subject, topic)
-    assert producer.add_offsets(group) == 0
+    if in_transaction:
+        _verify(producer, group, (topic.name, 1))
     with two_replicas(group) as follower:
         with held(subject, group.offsets, follower):
             client = group.client()
@@ -199,7 +200,16 @@ def test_offset_delete_makes_a_commit_ineffective_that_is_not_replicated_before_
             assert group.state() == ("Empty" if in_transaction else "Dead", 0)
         assert subject.answer(client.connection).message.topics[0].partitions[0].error_code == 0
         producer.finish(commit=True)
-        assert group.committed() == {}
+        assert group.committed() == ({(topic.name, 1): 3} if in_transaction else {})
+
+
+def _verify(producer: Producer, group: Group, partition: tuple[str, int]) -> None:
+    """Commit offset 3 of a partition in the transaction, so that the group's coordinator verifies the transaction now.
+
+    Later commits then need no request to the transaction's coordinator, which may be on a broker that the test suspends.
+    """
+    assert producer.add_offsets(group) == 0
+    assert producer.commit_offsets(group, {partition: 3}) == {partition: 0}
 
 
 @pytest.mark.rule("TX-42")
