@@ -197,8 +197,8 @@ class Work(NamedTuple):
 
     key, version: API key and version of the measured request. frames: yields the frames of the requests to send. step: sends one frame and waits for
     the response. expected: a function that returns whether the broker did what the measurement is for, such as throttle the request; it gets an
-    `Exchange`, the values of the response that measurements check. finish: called once after the last request; the CPU
-    instructions that it takes belong to the measurement.
+    `Exchange`, the values of the response that measurements check. finish: called once after the last request; the CPU instructions that it takes
+    belong to the measurement.
     """
 
     peer: Peer

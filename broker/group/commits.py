@@ -290,8 +290,9 @@ class Commits:
                 group.pending_offsets.supersede(effective, last_number)
 
         def stored(error_code: int, at_ms: int) -> None:
-            for key in [key for key in accepted if group.staged.get(key) is accepted[key]]:
-                del group.staged[key]
+            if is_scala:
+                for key in [key for key in accepted if group.staged.get(key) is accepted[key]]:
+                    del group.staged[key]
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
 
         self._storage.store_offsets(group.group_id, accepted, now_ms, stored, entries=entries, take_effect=take_effect)

@@ -240,9 +240,8 @@ class Registry:
         keys = dict.fromkeys(keys)
         group.staged = {key: offset for key, offset in group.staged.items() if key not in keys}
         offsets = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
-        pending = {key: count for key, count in group.pending_offsets.partitions().items() if key in keys}
         deletes_group = not is_new and is_unused(group)
-        tombstones = order_of(keys, offsets, pending, is_java=is_new)
+        tombstones = order_of(keys, offsets, group.pending_offsets.partitions(), is_java=is_new)
         error = self._storage.delete(group, tombstones, now_ms, group_too=deletes_group)
         if error:
             group.offsets.put_all(offsets)

@@ -248,8 +248,8 @@ class GroupStorage:
         """Call `stored` when all records in the group's partition of `__consumer_offsets` are replicated, or with an error code if that fails.
 
         Requests that write no record use this method, because their responses may show changes that are not replicated yet (GC-66). If the broker
-        emulates Kafka's group coordinator in Scala (3.9), `stored` is called at once, without an error. errors: maps error
-        codes of the log to the codes for `stored`.
+        emulates Kafka's group coordinator in Scala (3.9), `stored` is called at once, without an error. errors: maps error codes of
+        the log to the codes for `stored`.
         """
         if self._log is None or not self.is_new_coordinator:
             stored(ErrorCode.NONE, now_ms)

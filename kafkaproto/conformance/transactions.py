@@ -275,7 +275,7 @@ class Producer:
     def offsets_request(
         self, group: Group, offsets: Mapping[tuple[str, int], int], **options: Any
     ) -> TxnOffsetCommitRequest:
-        """Return the request that `commit_offsets` sends. Arguments as there."""
+        """Return the request that `commit_offsets` sends for these arguments."""
         topics = [
             TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(index, offset)])
             for (name, index), offset in offsets.items()
