@@ -1,9 +1,10 @@
 """Write the tables of Kafka's settings in broker/config/tables/ from the jars of two releases.
 
-The command writes one file for Kafka 3.9.1 and one for Kafka 4.2.0. Each line of a file describes one
-setting of the release, as Kafka's classes define it, in these columns, which are separated by tabs:
-- `table`: `broker`, `topic`, `group`, or `dynamic` for a broker setting that has an effect only when
-  it is changed while the broker runs
+The command writes one file for Kafka 3.9.1 and one for Kafka 4.2.0. Each line of a file describes
+one setting of the release, as Kafka's classes define it, in these columns, which are separated by
+tabs:
+- `table`: `broker`, `topic`, `group`, or `dynamic` for a broker setting that has an effect only
+  when it is changed while the broker runs
 - `name`: the name of the setting
 - `type`: the name of its type, such as `int`, `list` or `string`
 - `default`: its default as text; `(null)` if it has none
@@ -13,18 +14,19 @@ setting of the release, as Kafka's classes define it, in these columns, which ar
     `LOW..HIGH`: a number from LOW to HIGH, both included; LOW or HIGH may be missing
     `TEXT+`: TEXT, followed by any text that is not empty
     `replicas`: a list of replicas, in the form `partition:broker,...`
-  The range begins with `~` if upper and lower case are the same, and with `+` if a text or list must
-  not be empty.
+  The range begins with `~` if upper and lower case are the same, and with `+` if a text or list
+  must not be empty.
 - `mode`: one of these letters:
     `r`: a broker setting that is fixed when the broker starts
-    `b`: a broker setting that can be changed while the broker runs, but only for one broker at a time
-    `c`: a broker setting that can be changed while the broker runs, for one broker or for all at once;
-         or a setting of a topic or group, which can always be changed
+    `b`: a broker setting that can be changed while the broker runs, but only for one broker at a
+         time
+    `c`: a broker setting that can be changed while the broker runs, for one broker or for all at
+         once; or a setting of a topic or group, which can always be changed
   An `i` after the letter: an internal setting, which DescribeConfigs returns only if it is set.
 - `place`: Kafka checks changed settings in a fixed order; this is the number of the setting in it,
   from 0. `broker` and `dynamic` share one order. Empty for mode `r`.
-- `fallbacks`: the broker settings, separated by commas, from which this one takes its value if it is
-  not set itself. The first of them that is set counts.
+- `fallbacks`: the broker settings, separated by commas, from which this one takes its value if it
+  is not set itself. The first of them that is set counts.
 """
 
 from __future__ import annotations
