@@ -21,7 +21,7 @@ from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of
 from kafkaproto.broker.group.settings import ASSIGNOR_NAMES, ConsumerGroupSettings, GroupSettings
 from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
 from kafkaproto.broker.node import Node, SharedState
-from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.replication.replica_manager import ALL_IN_SYNC, ReplicaManager
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.compression import Compression
 
@@ -41,7 +41,6 @@ TRANSACTION_COMPLETION_MS = "kafkaproto.transaction.completion.ms"
 PRODUCER_ID_BLOCK_MS = "kafkaproto.producer.id.block.ms"
 PROTOCOLS = "group.coordinator.rebalance.protocols"
 COMMIT_ACKS = "offsets.commit.required.acks"
-ACKS_ALL = -1
 REGEX_REFRESH = "group.consumer.regex.refresh.interval.ms"
 DEFAULT_REGEX_REFRESH_MS = 600_000
 
@@ -66,7 +65,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
     consumers, commit_timeout_ms = new_consumer_settings(shared, replicas.broker_id), get["offsets.commit.timeout.ms"]
     codec = Compression(get["offsets.topic.compression.codec"])
     has_required_acks = COMMIT_ACKS in shared.config.definitions.broker and not consumers.has_new_coordinator
-    acks_all = not has_required_acks or get[COMMIT_ACKS] == ACKS_ALL
+    acks = get[COMMIT_ACKS] if has_required_acks else ALL_IN_SYNC
 
     def new_groups() -> GroupCoordinator:
         from kafkaproto.broker.group.coordinator import GroupCoordinator
@@ -85,7 +84,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
                 shared.timers,
                 commit_timeout_ms,
                 codec,
-                acks_all=acks_all,
+                acks=acks,
                 checks_isr=not consumers.has_new_coordinator,
             ),
             KAFKA_4_1 if is_release_4_1(shared.release_name) else KAFKA_3_9,

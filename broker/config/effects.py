@@ -138,7 +138,6 @@ DIFFERENT_RANGES = {
     "num.partitions": "1..10000",
     "offsets.topic.num.partitions": "1..10000",
     "offsets.topic.compression.codec": "0..4",
-    "offsets.commit.required.acks": "-1..1",  # Kafka accepts larger values, but then every commit fails
     "default.replication.factor": "1..32767",
 }
 """Maps a broker setting to the range of its values in this broker, as `lowest..highest`, if Kafka's ConfigDef has another range."""
@@ -146,7 +145,6 @@ DIFFERENT_RANGES = {
 NARROWER = {
     "num.partitions": "1 or more",
     "offsets.topic.num.partitions": "1 or more",
-    "offsets.commit.required.acks": "-1 to offsets.topic.replication.factor",
     "default.replication.factor": "any integer",
 }
 """Maps broker settings to the values with which Kafka starts, in words, such as "1 or more".
@@ -190,6 +188,7 @@ NOTES = {
     ),
     "group.consumer.assignors": "names of Kafka's two classes; from 4.0 on also uniform and range",
     **dict.fromkeys(("log.dir", "log.dirs"), "not empty"),
+    "offsets.commit.required.acks": "-1 to offsets.topic.replication.factor; every commit fails with more than 1",
     "controller.listener.names": "any names; the broker skips these listeners, because its controller opens none",
     **dict.fromkeys(REMOVED, "Kafka 3.0 removed it; set a client quota instead"),
 }

@@ -26,6 +26,7 @@ _MOST = (
 )
 """Pairs of settings. The value of the first setting must not exceed the value of the second."""
 _SHARE_ASSIGNORS = "group.share.assignors"
+_COMMIT_ACKS, _OFFSETS_FACTOR = "offsets.commit.required.acks", "offsets.topic.replication.factor"
 
 
 def check_group_bounds(get: BrokerConfig, known: Collection[str], *, is_release_4: bool) -> None:
@@ -34,6 +35,9 @@ def check_group_bounds(get: BrokerConfig, known: Collection[str], *, is_release_
     Kafka checks this when a broker starts. get: the settings of the broker. known: the names of the broker settings of the emulated release; others
     are not checked. is_release_4: whether the release is Kafka 4.0 or later; each heartbeat interval must then be below the session timeout.
     """
+    if _COMMIT_ACKS in known and not -1 <= get[_COMMIT_ACKS] <= get[_OFFSETS_FACTOR]:
+        factor = get[_OFFSETS_FACTOR]
+        raise ConfigError(f"{_COMMIT_ACKS} must be from -1 to {_OFFSETS_FACTOR} ({factor}) (got {get[_COMMIT_ACKS]})")
     for name in _BOUNDED:
         if name not in known:
             continue

@@ -21,7 +21,7 @@ from kafkaproto.broker.log.validation import NO_KEY, TopicLimits, Valid, is_tran
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, Image
 from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend, AwaitedPartitions
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.replication.replica_manager import Validation
+from kafkaproto.broker.replication.replica_manager import ALL_IN_SYNC, KNOWN_ACKS, Validation
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Charge, NoReply, Outcome, Reply
@@ -43,8 +43,6 @@ from kafkaproto.messages.produce import (
 from kafkaproto.records.batch import BatchHeader, read_header
 
 ADMIN_CLIENT_ID = "__admin_client"
-ALL_IN_SYNC = -1
-KNOWN_ACKS = (ALL_IN_SYNC, 0, 1)
 FIRST_VERSION_WITH_ONE_BATCH = 3
 FIRST_VERSION_WITH_CURRENT_LEADER = 10
 FIRST_VERSION_THAT_ADDS_PARTITIONS = 12

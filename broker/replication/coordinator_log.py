@@ -13,7 +13,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.replication.awaited_partitions import AwaitedReplication
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.replication.replica_manager import ALL_IN_SYNC, KNOWN_ACKS, ReplicaManager
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import NO_PRODUCER, TRANSACTIONAL, NewRecord, build_batch
@@ -45,8 +45,9 @@ class CoordinatorLog:
 
     - timeout_ms: how long a write may wait for replicas, in ms, such as `offsets.commit.timeout.ms`.
     - compression: how written batches are compressed, as `offsets.topic.compression.codec` defines it.
-    - acks_all: whether `append` waits for all in-sync replicas.
-    - checks_isr: what `append` does with acks_all if fewer than `min.insync.replicas` replicas are in sync. True: it fails at once. False: it waits
+    - acks: what `append` waits for, as `offsets.commit.required.acks` defines it: all in-sync replicas with -1, nothing with 0 or 1. With any other
+      value it appends nothing and fails.
+    - checks_isr: what `append` does with acks -1 if fewer than `min.insync.replicas` replicas are in sync. True: it fails at once. False: it waits
       until enough replicas are in sync, or times out, as in Kafka's group coordinator in Java (default from 4.0 on).
     """
 
@@ -58,7 +59,7 @@ class CoordinatorLog:
         timeout_ms: int,
         compression: Compression = Compression.NONE,
         *,
-        acks_all: bool = True,
+        acks: int = ALL_IN_SYNC,
         checks_isr: bool = True,
     ) -> None:
         self.topic = topic
@@ -66,7 +67,7 @@ class CoordinatorLog:
         self._timers = timers
         self._timeout_ms = timeout_ms
         self._compression = compression
-        self._acks_all = acks_all
+        self._acks = acks
         self._checks_isr = checks_isr
 
     def append(
@@ -85,10 +86,14 @@ class CoordinatorLog:
         end offset of the batch when the batch is in this broker's log, before `done`; it is not called if the append fails.
 
         `done` is called with 0 when the records are replicated, or with an error code if the append or the replication fails, possibly before this
-        method returns. If the constructor got acks_all=False, `done` is called directly after the append, without waiting for the replicas. The error
-        is NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead the partition.
+        method returns. If the constructor got acks 0 or 1, `done` is called directly after the append, without waiting for the replicas. The error is
+        INVALID_REQUIRED_ACKS (21) if it got other acks, and otherwise NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead the partition.
         """
-        error, end_offset, awaited = self._append(index, entries, now_ms, acks_all=self._acks_all, producer=producer)
+        if self._acks not in KNOWN_ACKS:
+            done(ErrorCode.INVALID_REQUIRED_ACKS, now_ms)
+            return
+        acks_all = self._acks == ALL_IN_SYNC
+        error, end_offset, awaited = self._append(index, entries, now_ms, acks_all=acks_all, producer=producer)
         if error:
             done(error, now_ms)
         else:

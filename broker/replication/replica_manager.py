@@ -63,6 +63,9 @@ class AppendResult(NamedTuple):
     awaited: AwaitedAppend | None
 
 
+ALL_IN_SYNC = -1
+"""The value of acks with which a write waits for all in-sync replicas."""
+KNOWN_ACKS = (ALL_IN_SYNC, 0, 1)
 NOTHING_APPENDED = AppendResult(-1, -1, -1, -1, False, None)
 
 

@@ -97,6 +97,7 @@ VALUES = {
     "offsets.topic.compression.codec": ["-1", "0", "4", "5"],
     "replica.lag.time.max.ms": ["0", "499", "500"],
     "offsets.topic.replication.factor": ["-1", "0", "1", "32767"],
+    "offsets.commit.required.acks": ["-2", "-1", "2", "3", "4", "32768"],
     "share.coordinator.state.topic.replication.factor": ["0", "1"],
     "group.share.max.groups": ["0", "1", "100", "101"],
     **{name: [""] for name in CAN_BE_EMPTY},
@@ -107,6 +108,7 @@ PAIRS: list[dict[str, str]] = [
     MAPPED | {INTER_BROKER: "FOO"},
     MAPPED | {INTER_BROKER: "FOO", "security.inter.broker.protocol": "PLAINTEXT"},
     {INTER_BROKER: "PLAINTEXT", "security.inter.broker.protocol": "PLAINTEXT"},
+    {"offsets.commit.required.acks": "2", "offsets.topic.replication.factor": "1"},
     {"log.dirs": "", "log.dir": "/a"},
     {"log.dirs": "/a", "log.dir": ""},
     {"listeners": "FOO://127.0.0.1:2", MAP: "PLAINTEXT:PLAINTEXT,C:PLAINTEXT", INTER_BROKER: "FOO"},
@@ -176,7 +178,6 @@ DIFFERENCES: list[tuple[dict[str, str], str, str]] = [
     ({"num.partitions": "10001"}, "refuses", "both"),
     ({"offsets.topic.num.partitions": "10001"}, "refuses", "both"),
     ({"default.replication.factor": "-1"}, "refuses", "both"),
-    ({"offsets.commit.required.acks": "2"}, "refuses", KAFKA_VERSION),
 ]
 """Settings, what this broker does, and the Kafka that does the opposite. The pages of rules CF-18 and GN-36 and of the settings name them."""
 
