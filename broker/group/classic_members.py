@@ -71,6 +71,8 @@ class ClassicMembers:
                 reply(JoinResult(UNKNOWN_MEMBER_ID, error_code), at_ms)
                 return
             if self._transitions.has(group, member):
+                cancel(member.join_timer)
+                member.join_timer = None
                 self._transitions.expect(group, member, at_ms)
                 self._transitions.expect_sync(group, member, at_ms)
             reply(result, at_ms)
@@ -97,10 +99,7 @@ class ClassicMembers:
         entries: list[Entry],
         now_ms: int,
     ) -> ConsumerMember:
-        """Add or update the member that sends JoinGroup, move it towards its target assignment, and start its timers.
-
-        The timers start before the records are replicated, so that a member whose write times out is removed later. Kafka starts them only if the
-        write succeeds: such a member then stays in the group until another broker loads the group.
+        """Add or update the member that sends JoinGroup, and move it towards its target assignment. Its timers start when the records are replicated.
 
         subscription: the decoded subscription in `request`. entries: the list to which the records of the changes are added.
         """
@@ -128,10 +127,6 @@ class ClassicMembers:
             self._transitions.downgrade(group, entries, now_ms, rebalances=changes.is_resubscribed)
             return member
         self._transitions.advance(group, member, changes, owned, entries, now_ms, bumps=changes.is_resubscribed)
-        cancel(member.join_timer)
-        member.join_timer = None
-        self._transitions.expect(group, member, now_ms)
-        self._transitions.expect_sync(group, member, now_ms)
         return member
 
     def sync(self, group: ConsumerGroup, request: SyncRequest, now_ms: int, reply: SyncReply) -> None:

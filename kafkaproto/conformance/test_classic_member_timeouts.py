@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup
-from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.groups import two_replicas
+from kafkaproto.conformance.scene import held, wait_until
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.test_group_migration import REBALANCE, UNKNOWN_MEMBER, Consumer, stable
+from kafkaproto.conformance.test_group_migration import MEMBER_ID_REQUIRED, REBALANCE, UNKNOWN_MEMBER, Consumer, stable
 
 PROFILE = "migration"
 pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=True)
 REBALANCE_MS = 1_000
+NOT_AVAILABLE = 15
 
 
 @pytest.mark.rule("GN-59")
@@ -46,3 +48,17 @@ def test_classic_member_that_joins_again_after_several_heartbeats_is_not_removed
     subject.pass_ms(rebalance_ms + 1_000)
     assert member.heartbeat() == 0
     assert set(group.targets()) == {"A", member.member_id}
+
+
+@pytest.mark.rule("GN-59")
+def test_classic_member_whose_join_is_not_replicated_in_time_has_no_timeouts(subject: Subject) -> None:
+    """A new member gets an error for its JoinGroup. It stays in the group although it neither syncs nor sends heartbeats."""
+    group = ConsumerGroup(subject, 0)
+    with two_replicas(group) as follower:
+        assert group.enter("A") == (1, ALL)
+        member = Consumer(group, rebalance_ms=REBALANCE_MS)
+        assert member.join().error_code == MEMBER_ID_REQUIRED
+        with held(subject, group.offsets, follower):
+            assert member.join().error_code == NOT_AVAILABLE
+        subject.pass_ms(REBALANCE_MS + 1_000)
+        assert set(group.targets()) == {"A", member.member_id}
