@@ -93,6 +93,7 @@ def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
         "transaction.state.log.segment.bytes": 1024 * 1024,
         "transaction.state.log.min.isr": 1,
         "group.initial.rebalance.delay.ms": 0,
+        "group.coordinator.append.linger.ms": 0,
         "log.initial.task.delay.ms": 0,
     }
 

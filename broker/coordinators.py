@@ -41,6 +41,7 @@ TRANSACTION_COMPLETION_MS = "kafkaproto.transaction.completion.ms"
 PRODUCER_ID_BLOCK_MS = "kafkaproto.producer.id.block.ms"
 PROTOCOLS = "group.coordinator.rebalance.protocols"
 COMMIT_ACKS = "offsets.commit.required.acks"
+APPEND_LINGER = "group.coordinator.append.linger.ms"
 REGEX_REFRESH = "group.consumer.regex.refresh.interval.ms"
 DEFAULT_REGEX_REFRESH_MS = 600_000
 
@@ -66,6 +67,8 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
     codec = Compression(get["offsets.topic.compression.codec"])
     has_required_acks = COMMIT_ACKS in shared.config.definitions.broker and not consumers.has_new_coordinator
     acks = get[COMMIT_ACKS] if has_required_acks else ALL_IN_SYNC
+    lingers = consumers.has_new_coordinator and APPEND_LINGER in shared.config.definitions.broker
+    linger_ms = max(get[APPEND_LINGER], 0) if lingers else 0
 
     def new_groups() -> GroupCoordinator:
         from kafkaproto.broker.group.coordinator import GroupCoordinator
@@ -86,6 +89,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
                 codec,
                 acks=acks,
                 checks_isr=not consumers.has_new_coordinator,
+                linger_ms=linger_ms,
             ),
             KAFKA_4_1 if is_release_4_1(shared.release_name) else KAFKA_3_9,
             lambda: int(get[GROUP_LOAD_MS]),

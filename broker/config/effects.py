@@ -75,6 +75,7 @@ _ACTING_BROKER_SETTINGS = """
     transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.partition.verification.enable
     transaction.remove.expired.transaction.cleanup.interval.ms
     add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms
+    group.coordinator.append.linger.ms
     group.max.size group.coordinator.rebalance.protocols group.coordinator.new.enable group.consumer.assignors group.consumer.max.size
     group.consumer.migration.policy group.consumer.regex.refresh.interval.ms
     group.consumer.session.timeout.ms group.consumer.min.session.timeout.ms group.consumer.max.session.timeout.ms

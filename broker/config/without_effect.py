@@ -40,7 +40,6 @@ REASONS: dict[str, str] = {
     """,
     "Received requests do not wait in a queue for a thread.": r"queued\.max\..*",
     "A request leaves purgatory as soon as it is completed.": r".*\.purgatory\.purge\.interval\.requests",
-    "The group coordinator appends each record at once.": r"group\.coordinator\.append\.linger\.ms",
     "Compaction reads and writes a log in one step, without buffers of a fixed size and without a limit of its rate.": (
         r"log\.cleaner\.(dedupe\.buffer\.size|io\..*)"
     ),

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
+from kafkaproto.broker.replication.append_wait import Done, await_append
 from kafkaproto.broker.replication.awaited_partitions import AwaitedReplication
+from kafkaproto.broker.replication.collected_records import Appended, CollectedRecords
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ALL_IN_SYNC, KNOWN_ACKS, ReplicaManager
 from kafkaproto.broker.runtime.timers import Timers
@@ -20,9 +22,6 @@ from kafkaproto.records.batch import NO_PRODUCER, TRANSACTIONAL, NewRecord, buil
 from kafkaproto.records.batch import records as read_records
 from kafkaproto.records.compression import Compression
 from kafkaproto.records.control import end_of_transaction
-
-Done = Callable[[int, int], None]
-"""A function that is called once, when records are replicated or have failed, with an error code (0 if replicated) and the current time (ms)."""
 
 
 class LoggedRecord(NamedTuple):
@@ -49,6 +48,8 @@ class CoordinatorLog:
       value it appends nothing and fails.
     - checks_isr: what `append` does with acks -1 if fewer than `min.insync.replicas` replicas are in sync. True: it fails at once. False: it waits
       until enough replicas are in sync, or times out, as in Kafka's group coordinator in Java (default from 4.0 on).
+    - linger_ms: for how long, in ms, records are collected before they are appended as one batch, as `group.coordinator.append.linger.ms` defines it.
+      With 0 each write is appended at once. The records of a transaction are never collected.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class CoordinatorLog:
         *,
         acks: int = ALL_IN_SYNC,
         checks_isr: bool = True,
+        linger_ms: int = 0,
     ) -> None:
         self.topic = topic
         self._replicas = replicas
@@ -69,6 +71,7 @@ class CoordinatorLog:
         self._compression = compression
         self._acks = acks
         self._checks_isr = checks_isr
+        self._linger_ms = linger_ms
 
     def append(
         self,
@@ -83,7 +86,7 @@ class CoordinatorLog:
         """Append (key, value) pairs to partition `index` of the internal topic as one batch; a value of None is a tombstone.
 
         producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. appended: a function that is called with the
-        end offset of the batch when the batch is in this broker's log, before `done`; it is not called if the append fails.
+        end offset of the batch when the batch is in this broker's log or collected, before `done`; it is not called if the append fails.
 
         `done` is called with 0 when the records are replicated, or with an error code if the append or the replication fails, possibly before this
         method returns. If the constructor got acks 0 or 1, `done` is called directly after the append, without waiting for the replicas. The error is
@@ -92,52 +95,90 @@ class CoordinatorLog:
         if self._acks not in KNOWN_ACKS:
             done(ErrorCode.INVALID_REQUIRED_ACKS, now_ms)
             return
+        partition = self._led(index)
+        if partition is None:
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER, now_ms)
+            return
+        records = [NewRecord(value, key, now_ms) for key, value in entries]
+        if self._linger_ms and (collected := self._collect(partition, records, now_ms, producer)) is not None:
+            if appended is not None:
+                appended(collected.end_offset)
+            collected.wait(done, now_ms + self._timeout_ms)
+            return
         acks_all = self._acks == ALL_IN_SYNC
-        error, end_offset, awaited = self._append(index, entries, now_ms, acks_all=acks_all, producer=producer)
-        if error:
-            done(error, now_ms)
+        result = self._append(partition, records, now_ms, acks_all=acks_all, producer=producer)
+        if result.error_code:
+            done(result.error_code, now_ms)
         else:
             if appended is not None:
-                appended(end_offset)
-            await_append(awaited, self._timers, now_ms, self._timeout_ms, done)
+                appended(result.end_offset)
+            await_append(result.awaited, self._timers, now_ms, self._timeout_ms, done)
 
     def append_only(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int) -> int:
         """Append (key, value) pairs to partition `index` of the internal topic as one batch, without waiting. Returns an error code, or 0."""
-        return self._append(index, entries, now_ms, acks_all=False)[0]
+        partition = self._led(index)
+        if partition is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        records = [NewRecord(value, key, now_ms) for key, value in entries]
+        if self._linger_ms and self._collect(partition, records, now_ms) is not None:
+            return ErrorCode.NONE
+        return self._append(partition, records, now_ms, acks_all=False).error_code
 
     def await_replicated(self, index: int, now_ms: int, done: Done) -> None:
-        """Call `done` when all records that partition `index` of the internal topic contains now are replicated.
+        """Call `done` when all records that partition `index` of the internal topic contains now are replicated, and all collected ones.
 
         `done` is called once, possibly before this method returns. It gets an error code if the records cannot be replicated.
         """
         partition = self._led(index)
         if partition is None:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER, now_ms)
+        elif (collected := _collected(partition)) is not None:
+            collected.wait(done, now_ms + self._timeout_ms)
         elif partition.log.high_watermark >= partition.log.log_end_offset:
             done(ErrorCode.NONE, now_ms)
         else:
             awaited = AwaitedReplication(partition, partition.log.log_end_offset)
-            _Wait(awaited, done).begin(self._timers, now_ms + self._timeout_ms)
+            await_append(awaited, self._timers, now_ms, self._timeout_ms, done)
+
+    def _collect(
+        self, partition: Partition, records: list[NewRecord], now_ms: int, producer: tuple[int, int] | None = None
+    ) -> CollectedRecords | None:
+        """Add records to those that are collected for `partition`, and return these; None if the records must be appended at once.
+
+        They must if they are in a transaction, or do not fit into a batch. If they have no room beside the collected ones, or must be appended at
+        once, the collected ones are appended first. producer: the (producer id, epoch) in whose transaction the records are; None for no transaction.
+        """
+        collected = _collected(partition)
+        if collected is not None and producer is None and collected.add(records):
+            return collected
+        if partition.collected is not None:
+            partition.collected.flush(now_ms)
+        if producer is not None:
+            return None
+        collected = CollectedRecords(partition, self._append_all, self._timers, now_ms, self._linger_ms)
+        if not collected.add(records):
+            return None
+        collected.begin()
+        return collected
+
+    def _append_all(self, partition: Partition, records: Sequence[NewRecord], now_ms: int) -> Appended:
+        """Append records as one batch, and return the result with the wait for all in-sync replicas."""
+        return self._append(partition, records, now_ms, acks_all=True)
 
     def _append(
         self,
-        index: int,
-        entries: Sequence[tuple[bytes, bytes | None]],
+        partition: Partition,
+        records: Sequence[NewRecord],
         now_ms: int,
         *,
         acks_all: bool,
         producer: tuple[int, int] | None = None,
-    ) -> tuple[int, int, AwaitedReplication | None]:
-        """Append (key, value) pairs to partition `index` of the internal topic as one batch. Returns (error code, end offset, replication).
+    ) -> Appended:
+        """Append records to a partition of the internal topic as one batch, and return the result.
 
-        end offset: the offset after the batch, -1 after an error. replication: the wait until the in-sync replicas have the batch; None if they have
-        it already, or if `acks_all` is false. acks_all: whether the caller waits for all in-sync replicas. producer: the (producer id, epoch) in
-        whose transaction the records are; None for no transaction.
+        acks_all: whether the caller waits for all in-sync replicas. producer: the (producer id, epoch) in whose transaction the records are; None for
+        no transaction.
         """
-        partition = self._led(index)
-        if partition is None:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, None
-        records = [NewRecord(value, key, now_ms) for key, value in entries]
         if producer is None:
             batch = build_batch(records, compression=self._compression)
         else:
@@ -155,16 +196,16 @@ class CoordinatorLog:
                 partition, memoryview(batch), now_ms, acks_all=checks_isr, from_client=False
             )
         except (KafkaError, InvalidBatch) as error:
-            return error.error_code, -1, None
+            return Appended(error.error_code)
         except StorageError:
-            return ErrorCode.KAFKA_STORAGE_ERROR, -1, None
+            return Appended(ErrorCode.KAFKA_STORAGE_ERROR)
         awaited: AwaitedReplication | None = append_result.awaited
         if acks_all and not checks_isr and partition.log.high_watermark < append_result.end_offset:
             awaited = AwaitedReplication(partition, append_result.end_offset)
-        return ErrorCode.NONE, append_result.end_offset, awaited
+        return Appended(ErrorCode.NONE, append_result.end_offset, awaited)
 
     def read(self, index: int) -> Iterator[LoggedRecord]:
-        """Yield all records of partition `index` of the internal topic, including markers and records that are not replicated yet.
+        """Yield all records of partition `index` of the internal topic, including markers, records that are not replicated yet, and collected ones.
 
         Yields nothing if this broker does not lead the partition.
         """
@@ -183,11 +224,21 @@ class CoordinatorLog:
                         yield LoggedRecord(record.offset, None, None, producer_id, end.committed)
                 else:
                     yield LoggedRecord(record.offset, record.key, record.value, producer_id)
+        if (collected := _collected(partition)) is not None:
+            first = collected.end_offset - len(collected.records)
+            for offset, collected_record in enumerate(collected.records, first):
+                yield LoggedRecord(offset, collected_record.key, collected_record.value)
 
     def end_offset(self, index: int) -> int:
-        """Return the log end offset of partition `index` of the internal topic, 0 if this broker does not lead it."""
+        """Return the log end offset of partition `index` of the internal topic, 0 if this broker does not lead it.
+
+        If there are collected records, it is the offset that they will end at.
+        """
         partition = self._led(index)
-        return 0 if partition is None else partition.log.log_end_offset
+        if partition is None:
+            return 0
+        collected = _collected(partition)
+        return partition.log.log_end_offset if collected is None else collected.end_offset
 
     def high_watermark(self, index: int) -> int:
         """Return the high watermark of partition `index` of the internal topic, 0 if this broker does not lead it."""
@@ -199,39 +250,7 @@ class CoordinatorLog:
         return partition if partition is not None and partition.is_leader else None
 
 
-def await_append(awaited: AwaitedReplication | None, timers: Timers, now_ms: int, timeout_ms: int, done: Done) -> None:
-    """Wait until an append is replicated, and then call `done`. If the append fails, or `timeout_ms` passes, `done` gets an error.
-
-    timers: schedules the timeout. awaited: the wait; None if the append is replicated already, so that `done` is called at once. The error after a
-    timeout is REQUEST_TIMED_OUT (7).
-    """
-    if awaited is None:
-        done(ErrorCode.NONE, now_ms)
-    else:
-        _Wait(awaited, done).begin(timers, now_ms + timeout_ms)
-
-
-class _Wait:
-    """An append to an internal topic that waits until the in-sync replicas have the appended records."""
-
-    __slots__ = ("_awaited", "_done", "_timer")
-
-    def __init__(self, awaited: AwaitedReplication, done: Done) -> None:
-        self._awaited = awaited
-        self._done: Done | None = done
-
-    def begin(self, timers: Timers, deadline_ms: int) -> None:
-        self._awaited.partition.watchers[self] = None
-        self._timer = timers.at(deadline_ms, lambda at_ms: self._finish(ErrorCode.REQUEST_TIMED_OUT, at_ms))
-
-    def check(self, now_ms: int) -> None:
-        self._awaited.check()
-        if self._awaited.settled:
-            self._finish(self._awaited.error_code, now_ms)
-
-    def _finish(self, error_code: int, now_ms: int) -> None:
-        callback, self._done = self._done, None
-        self._timer.cancel()
-        self._awaited.partition.watchers.pop(self, None)
-        if callback is not None:
-            callback(error_code, now_ms)
+def _collected(partition: Partition) -> CollectedRecords | None:
+    """Return the records that are collected for a partition; None if there are none that can still be appended."""
+    collected = partition.collected
+    return collected if isinstance(collected, CollectedRecords) and collected.is_current else None

@@ -27,6 +27,12 @@ class Watcher(Protocol):
     def check(self, now_ms: int) -> None: ...
 
 
+class Collected(Protocol):
+    """Interface of records that a coordinator has collected and not appended yet. `flush` appends them."""
+
+    def flush(self, now_ms: int) -> None: ...
+
+
 class FollowerFetcher(Protocol):
     """Interface of a follower's fetcher, with the methods that a partition calls when its leader, offsets or settings change.
 
@@ -104,6 +110,7 @@ class Partition:
         "_woken",
         "broker_id",
         "cleaning",
+        "collected",
         "deletes",
         "down_converts",
         "epoch_start_offset",
@@ -165,6 +172,8 @@ class Partition:
         self.following: FollowerFetcher | None = None
         """The fetcher that copies the leader's records to this replica, None while this replica follows no leader."""
         self.watchers: dict[Watcher, None] = {}
+        self.collected: Collected | None = None
+        """The records of an internal topic that its coordinator has not appended yet; None if there are none."""
         self.lag_max_ms = lag_max_ms
         self.min_isr = 1
         self.deletes = True

@@ -11,7 +11,7 @@ from typing import Protocol
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.log.validation import TopicLimits, Valid
-from kafkaproto.broker.replication.coordinator_log import await_append
+from kafkaproto.broker.replication.append_wait import await_append
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.runtime.timers import Timers
@@ -67,6 +67,8 @@ class TransactionMarkers:
             coordinator_epoch=marker.coordinator_epoch,
             timestamp=now_ms,
         )
+        if partition.collected is not None:
+            partition.collected.flush(now_ms)
         try:
             if marker.client_version >= STRICT_VERSION:
                 partition.log.producers.check_end_of_transaction(marker.producer_id, marker.producer_epoch)
