@@ -15,7 +15,7 @@ PROFILES_HELP = """Profiles for --settings. A profile has the broker settings th
 contradict each other: start a cluster with the settings of one profile, test it, and continue with
 the next. The list says what the settings of each profile do:
   default              what most tests need
-  append-linger        the group coordinator collects records for 0.8 seconds before it writes them
+  append-linger        the group coordinator collects records for 1.5 seconds before it writes them
   commit-acks          writes of the group coordinator fail up to 3.9
   consumer             groups may use the new protocol (KIP-848)
   consumer-limits      groups of the new protocol have at most three members and short sessions
