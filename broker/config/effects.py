@@ -50,6 +50,7 @@ _ACTING_BROKER_SETTINGS = """
     log.retention.ms log.retention.minutes log.retention.hours log.retention.bytes log.retention.check.interval.ms
     log.initial.task.delay.ms
     log.flush.interval.messages log.flush.interval.ms log.flush.scheduler.interval.ms
+    log.segment.delete.delay.ms
     log.cleaner.enable log.cleaner.backoff.ms log.cleaner.delete.retention.ms log.cleaner.min.cleanable.ratio
     log.cleaner.min.compaction.lag.ms log.cleaner.max.compaction.lag.ms
     log.message.downconversion.enable log.message.timestamp.type
@@ -85,7 +86,7 @@ _ACTING_BROKER_SETTINGS = """
 
 _ACTING_TOPIC_SETTINGS = """
     cleanup.policy compression.type compression.gzip.level compression.lz4.level compression.zstd.level
-    delete.retention.ms flush.messages flush.ms max.compaction.lag.ms max.message.bytes
+    delete.retention.ms file.delete.delay.ms flush.messages flush.ms max.compaction.lag.ms max.message.bytes
     message.downconversion.enable message.timestamp.after.max.ms message.timestamp.before.max.ms
     message.timestamp.difference.max.ms message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms
     min.insync.replicas retention.bytes retention.ms segment.bytes internal.segment.bytes segment.jitter.ms segment.ms

@@ -53,7 +53,6 @@ REASONS: dict[str, str] = {
         log\.dirs? alter\.log\.dirs\..* replica\.alter\.log\.dirs\..* num\.replica\.alter\.log\.dirs\.threads log\.dir\.failure\.timeout\.ms
     """,
     "A file of a segment grows with its records.": r"(log\.)?preallocate",
-    "A file of a deleted segment is deleted at once.": r"file\.delete\.delay\.ms log\.segment\.delete\.delay\.ms",
     "There are no checkpoint files. After a restart the broker reads all batches in the segment files, and all records count as committed.": r"""
         replica\.high\.watermark\.checkpoint\.interval\.ms log\.flush\.offset\.checkpoint\.interval\.ms
     """,

@@ -7,7 +7,6 @@ This module does not depend on batches, offsets or topics.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections import OrderedDict
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from kafkaproto.broker.log.file_deletion import DelayedDeletion, delete_file, delete_folder
 from kafkaproto.broker.log.files import MemoryBudget, SegmentFile
 
 _NAME = re.compile(r"(\d{20})\.(log|cleaned)\Z")
@@ -24,10 +24,12 @@ FEWEST_OPEN = 8
 class FilePool:
     """The open segment files of this process.
 
-    limit: how many files may be open at once, None for half of the file descriptor limit. At least 8 files may always be open.
+    limit: how many files may be open at once, None for half of the file descriptor limit. At least 8 files may always be open. `deletion` deletes
+    files after a delay; None if files are deleted at once.
     """
 
-    def __init__(self, budget: MemoryBudget, limit: int | None = None) -> None:
+    def __init__(self, budget: MemoryBudget, limit: int | None = None, deletion: DelayedDeletion | None = None) -> None:
+        self.deletion = deletion
         self._budget = budget
         self._limit = max(FEWEST_OPEN, budget.file_limit if limit is None else limit)
         self.keeps_segments = False
@@ -75,13 +77,17 @@ class SegmentOnDisk(NamedTuple):
 
 
 class SegmentFolder:
-    """The folder of one partition's segment files, which is created together with the first file."""
+    """The folder of one partition's segment files, which is created together with the first file.
 
-    __slots__ = ("path", "pool")
+    `delete_delay_ms` is the time after which the file of a deleted segment is deleted (`file.delete.delay.ms`). It may change at any time.
+    """
+
+    __slots__ = ("delete_delay_ms", "path", "pool")
 
     def __init__(self, path: Path, pool: FilePool) -> None:
         self.path = path
         self.pool = pool
+        self.delete_delay_ms = 0
 
     def path_of(self, base: int, is_cleaned: bool) -> Path:
         """Return the path of the file for a segment. base: the segment's first byte in the partition's store. is_cleaned: whether it is compacted."""
@@ -98,17 +104,28 @@ class SegmentFolder:
                     segments.append(SegmentOnDisk(path, int(match[1]), size, match[2] == "cleaned"))
         return sorted(segments, key=lambda segment: segment.base)
 
-    def unlink(self, path: Path) -> None:
-        self.pool.release(path)
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+    def delete(self, path: Path) -> None:
+        """Delete the file of a segment, after `delete_delay_ms`. Until then it has another name, so that no process reads it as a part of the log.
 
-    def remove(self) -> None:
-        """Delete the partition's files, and the folder if it contains nothing else."""
-        for segment in self.segments():
-            self.unlink(segment.path)
-        with contextlib.suppress(OSError):
-            self.path.rmdir()
+        Raises OSError if the file cannot be deleted or renamed.
+        """
+        self.pool.release(path)
+        deletion = self.pool.deletion
+        if deletion is None or self.delete_delay_ms <= 0:
+            delete_file(path)
+        else:
+            deletion.delete_file(path, self.delete_delay_ms)
+
+    def delete_all(self) -> None:
+        """Delete the folder of a partition that has been deleted, after `log.segment.delete.delay.ms`. No file of it may be in the pool any more.
+
+        Raises OSError if the folder cannot be deleted or renamed.
+        """
+        deletion = self.pool.deletion
+        if deletion is None:
+            delete_folder(self.path)
+        else:
+            deletion.delete_folder(self.path)
 
 
 def _open_or_make(path: Path) -> int:

@@ -337,9 +337,9 @@ class NamedSegment(_Extent):
         return b"" if self.path is None else os.pread(self._open(self.path).fileno(), length, start)
 
     def drop(self) -> None:
-        """Delete the segment's file."""
+        """Delete the segment's file, after the delay of its folder."""
         if self.path is not None:
-            self._folder.unlink(self.path)
+            self._folder.delete(self.path)
             self.path = None
 
     def close(self) -> None:

@@ -334,7 +334,7 @@ class Store:
         self.resume([self._empty_segment(0)], self.end_position)
 
     def close(self) -> None:
-        """Delete all bytes, because the partition has been deleted. Positions of later appends, if there are any, continue from the current end."""
-        for segment in self.segments:
-            segment.drop()
-        self.resume([self._empty_segment(0)], self.end_position)
+        """Delete all bytes, because the partition has been deleted. Raises OSError if its folder in a data directory cannot be deleted or renamed."""
+        self.leave()
+        if self.folder is not None:
+            self.folder.delete_all()

@@ -16,6 +16,7 @@ from kafkaproto.broker.config.features import ELIGIBLE_LEADER_REPLICAS, changed_
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.all_groups import AllGroups
+from kafkaproto.broker.log.file_deletion import DelayedDeletion
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.store import MemoryBudget
@@ -31,6 +32,7 @@ from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.replication.stores import Stores
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.events import Events
+from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
@@ -39,8 +41,8 @@ logger = logging.getLogger("kafkaproto.persistence")
 class PersistedState(Protocol):
     """Interface of the cluster that is persisted and restored.
 
-    The constructor of `ClusterPersistence` uses only `budget` and `actions`, because it runs while the cluster is being built. All other
-    attributes must exist when `ClusterPersistence.go_on` is called.
+    The constructor of `ClusterPersistence` uses only `budget`, `actions`, `timers` and `config`, because it runs while the cluster is being built.
+    All other attributes must exist when `ClusterPersistence.go_on` is called.
     """
 
     @property
@@ -48,6 +50,9 @@ class PersistedState(Protocol):
 
     @property
     def actions(self) -> ActionQueue: ...
+
+    @property
+    def timers(self) -> Timers: ...
 
     @property
     def events(self) -> Events: ...
@@ -89,8 +94,15 @@ class ClusterPersistence:
 
     def __init__(self, cluster: PersistedState, path: str | os.PathLike[str], new_cluster_id: str) -> None:
         directory = DataDirectory(path, new_cluster_id)
+        deletion = DelayedDeletion(
+            cluster.timers,
+            lambda: cluster.actions.now_ms,
+            lambda: int(cluster.config.get(-1, "log.segment.delete.delay.ms")),
+        )
         try:
-            self.metadata_log = MetadataLog(directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms)
+            self.metadata_log = MetadataLog(
+                directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms, deletion
+            )
         except BaseException:
             directory.close()
             raise

@@ -5,6 +5,8 @@ meta.json                                          format and cluster id
 facts                                              the metadata log, see `wal` and `records`
 topics/<topic id>-<partition>/<position>.log       a segment
 topics/<topic id>-<partition>/<position>.cleaned   a segment that compaction wrote
+topics/<topic id>-<partition>/<name>.deleted       a file of a deleted segment, see `file_deletion`
+topics/<topic id>-<partition>-delete               the folder of a deleted partition
 
 The position of a segment is the number of bytes that were appended to the partition before the segment's first byte.
 
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkaproto.broker.config.values import ConfigError
+from kafkaproto.broker.log.file_deletion import DELETED_FOLDER
 
 FORMAT = 1
 OWN_NAMES = frozenset({"lock", "meta.json", "meta.json.new", "facts", "facts.new", "topics"})
@@ -71,6 +74,11 @@ class DataDirectory:
         Folders whose names do not have the form `<topic id>-<partition>` are ignored.
         """
         return sorted(path for path in (self.path / "topics").iterdir() if _PARTITION.fullmatch(path.name))
+
+    def deleted_partitions(self) -> list[Path]:
+        """Return the folders of deleted partitions that are to be deleted after a delay."""
+        paths = (self.path / "topics").glob("*" + DELETED_FOLDER)
+        return sorted(path for path in paths if _PARTITION.fullmatch(path.name.removesuffix(DELETED_FOLDER)))
 
     def close(self) -> None:
         """Release the lock of the data directory."""

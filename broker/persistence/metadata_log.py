@@ -15,6 +15,7 @@ from pathlib import Path
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.file_deletion import DelayedDeletion, delete_folder
 from kafkaproto.broker.log.files import MemoryBudget
 from kafkaproto.broker.log.named_files import FilePool, SegmentFolder
 from kafkaproto.broker.log.producer_state import ProducerEntry
@@ -38,9 +39,9 @@ The log must also have more than doubled in size since then.
 class MetadataLog:
     """The metadata log of a data directory: the file of records from which the state of the cluster is restored after a restart.
 
-    all_facts: a function that returns the records that describe the whole current state. now_ms: a function that returns the current time. `left`:
-    the state that the previous process left behind. `process_number`: the number of this process among those that have used the data directory, from
-    1. `cuts`: a text for each removal of damaged bytes when the cluster was restored.
+    all_facts: a function that returns the records that describe the whole current state. now_ms: a function that returns the current time. deletion:
+    deletes files of the data directory. `recovered_state`: the state that the previous process left behind. `process_number`: the number of this
+    process among those that have used the data directory, from 1. `cuts`: a text for each removal of damaged bytes when the cluster was restored.
     """
 
     def __init__(
@@ -49,12 +50,14 @@ class MetadataLog:
         budget: MemoryBudget,
         all_facts: Callable[[], Iterable[MetadataRecord]],
         now_ms: Callable[[], int],
+        deletion: DelayedDeletion,
     ) -> None:
         self.directory = directory
         self.cuts: list[str] = []
         self._all_facts = all_facts
         self._now_ms = now_ms
-        self._pool = FilePool(budget)
+        self._deletion = deletion
+        self._pool = FilePool(budget, deletion=deletion)
         try:
             self._facts = WriteAheadLog(directory.facts)
             self.recovered_state = MetadataState(self._facts.records)
@@ -102,10 +105,13 @@ class MetadataLog:
     def begin(self) -> None:
         """Delete the files of partitions that do not exist any more, and start to persist changes. Call it after the cluster has been restored.
 
-        Raises ConfigError if the metadata log cannot be written.
+        As in Kafka, the delay of a folder that the previous process has renamed begins again. Raises ConfigError if the metadata log cannot be
+        written.
         """
         for path in self._unknown_partitions():
-            self._folder(path).remove()
+            delete_folder(path)
+        for path in self.directory.deleted_partitions():
+            self._deletion.delete_renamed_folder(path)
         try:
             self._write_anew()
         except StorageError as error:
@@ -213,10 +219,7 @@ class MetadataLog:
         return usage.total, usage.free
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder:
-        return self._folder(self.directory.partition(topic_id, index))
-
-    def _folder(self, path: Path) -> SegmentFolder:
-        return SegmentFolder(path, self._pool)
+        return SegmentFolder(self.directory.partition(topic_id, index), self._pool)
 
     def state_writer(self, topic_id: bytes, index: int) -> PartitionRecorder:
         return PartitionRecorder(self, topic_id, index)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafkaproto.broker.log.file_deletion import delete_leftovers
 from kafkaproto.broker.log.named_files import SegmentFolder
 from kafkaproto.broker.log.producer_state import ProducerEntry
 from kafkaproto.broker.log.replica_log import LogState, Placed, ReplicaLog
@@ -94,13 +95,16 @@ def _restore_roll_conditions(store: Store, now_ms: int) -> None:
 
 
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
-    """Return the segments in `folder` in order, after deleting empty files and files that an unfinished compaction wrote.
+    """Return the segments in `folder` in order, after deleting all other files.
+
+    The other files are empty, from an unfinished compaction, or from deleted segments whose `file.delete.delay.ms` had not passed.
 
     runs: the ranges of byte positions at which the log has batches, read from the metadata log. When a compaction ends, it writes the new ranges to
     the metadata log. A compacted file that overlaps none of the ranges is therefore from a compaction that did not end. now_ms: taken as the time of
     the last append to each segment, because the real time is unknown.
     """
     kept_segments = []
+    delete_leftovers(folder.path)
     for on_disk in folder.segments():
         segment = NamedSegment.from_disk(folder, on_disk, now_ms)
         is_used = any(run.start < segment.end and segment.base < run.end for run in runs)

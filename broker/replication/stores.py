@@ -108,12 +108,10 @@ class Stores:
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:
-        """Delete the records of a partition, including those on the disk."""
+        """Delete the records of a partition, including those on the disk: its folder is deleted after `log.segment.delete.delay.ms`."""
         store = self._stores.pop((topic_id, index), None)
         if store is not None:
             store.close()
-            if store.folder is not None:
-                store.folder.remove()
 
     def close(self) -> None:
         """Release the memory and file descriptors of all stores. The segment files of a data directory stay on the disk for the next process."""

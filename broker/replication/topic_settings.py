@@ -30,6 +30,7 @@ class TopicSettings(NamedTuple):
     - flush_messages: the number of records after which the files of a data directory are fsynced.
     - flush_ms: the time since the last fsync of these files after which log maintenance fsyncs them again.
     - cleaning: the limits of compaction, None if the topic is not compacted.
+    - delete_delay_ms: the time after which the file of a deleted segment in a data directory is deleted.
     - down_converts: whether fetched batches are converted for clients that cannot read their magic (`message.downconversion.enable`).
     """
 
@@ -43,6 +44,7 @@ class TopicSettings(NamedTuple):
     flush_ms: int
     retention: RetentionLimits
     cleaning: CleaningLimits | None
+    delete_delay_ms: int
     down_converts: bool
 
     def apply_to(self, partition: Partition) -> bool:
@@ -64,6 +66,8 @@ class TopicSettings(NamedTuple):
         conditions = store.roll_conditions
         conditions.segment_ms, conditions.jitter_ms = self.segment_ms, self.jitter_ms
         conditions.index_limits = self.index_limits
+        if store.folder is not None:
+            store.folder.delete_delay_ms = self.delete_delay_ms
         return bool(len(partition.log.runs)) and settings_before != (self.retention, self.cleaning, self.flush_ms)
 
 
@@ -107,6 +111,7 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
         flush_ms=value("flush.ms"),
         retention=RetentionLimits(value("retention.ms"), value("retention.bytes")) if deletes else RetentionLimits(),
         cleaning=cleaning if compact else None,
+        delete_delay_ms=value("file.delete.delay.ms"),
         down_converts=value("message.downconversion.enable"),
     )
 

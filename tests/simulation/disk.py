@@ -1,9 +1,9 @@
 """The disk below a data directory: its writes can be refused, torn, or be the last write of a process.
 
 It replaces the `os` module in the modules of the broker that write: `broker/log/segments.py`, `broker/log/named_files.py` and
-`broker/persistence/`. Written data stay, as after `kill -9`: the process dies, not the power. It does not simulate a power failure (by
-default nothing is fsynced, as in Kafka) or one disk per broker, because all brokers of a cluster share one data directory. Independent of
-the contents of the files.
+`broker/persistence/`. It can also kill the process before a file or folder is deleted, or renamed in order to be deleted. Written data stay, as
+after `kill -9`: the process dies, not the power. It does not simulate a power failure (by default nothing is fsynced, as in Kafka) or one disk per
+broker, because all brokers of a cluster share one data directory. Independent of the contents of the files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -20,8 +20,8 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 from unittest.mock import patch
 
-from kafkaproto.broker.log import named_files, segments
-from kafkaproto.broker.log.named_files import SegmentFolder
+from kafkaproto.broker.log import file_deletion, named_files, segments
+from kafkaproto.broker.log.file_deletion import DelayedDeletion
 from kafkaproto.broker.persistence import directory
 from kafkaproto.broker.persistence import wal as facts
 from kafkaproto.broker.persistence.directory import DataDirectory
@@ -93,21 +93,27 @@ class Disk:
         seen.open, seen.close = self._open_file, self._close_file
         opening = SimpleNamespace(**vars(os))
         opening.open = self._open_segment
-        unlink = SegmentFolder.unlink
-
-        def unlink_while_alive(folder: SegmentFolder, path: Path) -> None:
-            self._before_write()
-            unlink(folder, path)
-
         with (
             patch.object(segments, "os", seen),
             patch.object(facts, "os", seen),
             patch.object(directory, "os", seen),
             patch.object(named_files, "os", opening),
-            patch.object(SegmentFolder, "unlink", unlink_while_alive),
+            patch.object(named_files, "delete_file", self._while_alive(file_deletion.delete_file)),
+            patch.object(file_deletion, "delete_file", self._while_alive(file_deletion.delete_file)),
+            patch.object(DelayedDeletion, "delete_file", self._while_alive(DelayedDeletion.delete_file)),
+            patch.object(DelayedDeletion, "delete_folder", self._while_alive(DelayedDeletion.delete_folder)),
             patch.object(DataDirectory, "facts", property(lambda d: self._facts_path(d.path / "facts"))),
         ):
             yield
+
+    def _while_alive(self, change: Callable[..., None]) -> Callable[..., None]:
+        """Return a function that changes the disk like `change`, unless the process is dead or dies before."""
+
+        def change_while_alive(*args: Any) -> None:
+            self._before_write()
+            change(*args)
+
+        return change_while_alive
 
     def _before_write(self) -> None:
         """Count a change of the disk and kill the process before it, if this is planned."""

@@ -140,6 +140,7 @@ def test_records_and_committed_offsets_of_a_deleted_topic_are_gone_after_a_resta
     after = processes.crash_and_restart()
     assert values(after, "t") == []
     assert committed(after, "g", "t") == -1
+    after.advance(60_000)  # log.segment.delete.delay.ms
     offsets = after.state.controller.image.topics["__consumer_offsets"].topic_id.hex()
     assert [path for path in (tmp_path / "topics").glob("*/*") if not path.parent.name.startswith(offsets)] == []
 
@@ -217,7 +218,7 @@ def test_log_start_offset_and_freed_space_survive_a_restart(tmp_path: Path) -> N
     for i in range(20):
         write(processes.cluster, "t", b"%02d" % i * 30)
     replica(processes.cluster, 0).delete_records_before(13)
-    files = sorted(path.name for path in (tmp_path / "topics").glob("*/*"))
+    files = sorted(path.name for path in (tmp_path / "topics").glob("*/*.log"))
     after = processes.crash_and_restart()
     assert [offset for offset, _ in values(after, "t")] == list(range(13, 20))
     assert sorted(path.name for path in (tmp_path / "topics").glob("*/*")) == files
@@ -239,6 +240,7 @@ def test_cluster_reset_deletes_all_persisted_data(tmp_path: Path) -> None:
     assert not after.state.controller.image.topics
     assert not after.state.quota_store.all()
     assert list(after.state.groups.offsets()) == []
+    after.advance(60_000)  # log.segment.delete.delay.ms
     assert list((tmp_path / "topics").iterdir()) == []
 
 

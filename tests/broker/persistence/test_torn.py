@@ -149,7 +149,9 @@ def test_interrupted_topic_deletion_is_completed_at_restart(tmp_path: Path) -> N
     shutil.copytree(folder, tmp_path.parent / "copy")
     processes.cluster.state.controller.delete_topic("t")
     shutil.move(tmp_path.parent / "copy", folder)
-    processes.crash_and_restart()
+    after = processes.crash_and_restart()
+    assert [path.name for path in (tmp_path / "topics").iterdir()] == [f"{folder.name}-delete"]
+    after.advance(60_000)  # log.segment.delete.delay.ms
     assert not list((tmp_path / "topics").iterdir())
 
 
@@ -168,7 +170,8 @@ def test_deleting_a_topic_while_its_broker_is_stopped_deletes_the_topic_files(tm
     write(processes.cluster, "t", b"a")
     processes.cluster.state.stop_broker(1)
     processes.cluster.state.controller.delete_topic("t")
-    assert not list((tmp_path / "topics").iterdir())
+    [renamed] = (tmp_path / "topics").iterdir()
+    assert renamed.name.endswith("-0-delete")
     processes.crash()
     with (tmp_path / "facts").open("ab") as facts:
         facts.write(b"torn")
@@ -194,14 +197,16 @@ def test_files_of_other_programs_in_the_topics_folder_are_left_unchanged(tmp_pat
     write(processes.cluster, "t", b"a")
     [folder] = (tmp_path / "topics").iterdir()
     segment_name = segment(tmp_path).name
-    foreign = [tmp_path / "topics" / "notes.txt", tmp_path / "topics" / "mine" / segment_name, folder / "notes.txt"]
-    for path in foreign:
+    topics = tmp_path / "topics"
+    names = ["notes.txt", "mine-delete/notes.txt", f"mine/{segment_name}", f"{folder.name}/notes.txt"]
+    for path in map(topics.joinpath, names):
         path.parent.mkdir(exist_ok=True)
         path.write_text("not a record")
     assert values(processes.crash_and_restart(), "t") == [(0, b"a")]
     processes.cluster.state.controller.delete_topic("t")
-    processes.crash_and_restart()
-    assert all(path.exists() for path in foreign)
+    processes.crash_and_restart().advance(60_000)  # log.segment.delete.delay.ms
+    names[-1] = f"{folder.name}-delete/notes.txt"  # the folder was renamed
+    assert sorted(str(path.relative_to(topics)) for path in topics.rglob("*") if path.is_file()) == sorted(names)
 
 
 @pytest.mark.parametrize("is_reported", [False, True], ids=["since the last state", "before it"])
