@@ -52,7 +52,7 @@ _ACTING_BROKER_SETTINGS = """
     log.flush.interval.messages log.flush.interval.ms log.flush.scheduler.interval.ms
     log.segment.delete.delay.ms
     log.cleaner.enable log.cleaner.backoff.ms log.cleaner.delete.retention.ms log.cleaner.min.cleanable.ratio
-    log.cleaner.min.compaction.lag.ms log.cleaner.max.compaction.lag.ms
+    log.cleaner.io.max.bytes.per.second log.cleaner.min.compaction.lag.ms log.cleaner.max.compaction.lag.ms
     log.message.downconversion.enable log.message.timestamp.type
     log.message.timestamp.before.max.ms log.message.timestamp.after.max.ms log.message.timestamp.difference.max.ms
 

@@ -40,8 +40,8 @@ REASONS: dict[str, str] = {
     """,
     "Received requests do not wait in a queue for a thread.": r"queued\.max\..*",
     "A request leaves purgatory as soon as it is completed.": r".*\.purgatory\.purge\.interval\.requests",
-    "Compaction reads and writes a log in one step, without buffers of a fixed size and without a limit of its rate.": (
-        r"log\.cleaner\.(dedupe\.buffer\.size|io\..*)"
+    "Compaction reads and writes a log in one step, without buffers of a fixed size.": (
+        r"log\.cleaner\.(dedupe\.buffer\.size|io\.buffer\..*)"
     ),
     "A coordinator reads a partition without a buffer of a fixed size.": (
         r"(offsets|transaction\.state\.log)\.load\.buffer\.size"

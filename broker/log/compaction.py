@@ -81,6 +81,12 @@ class Cleanable(NamedTuple):
     def dirty(self) -> Sequence[LogSegment]:
         return self.segments[self.clean :]
 
+    @property
+    def dirty_ratio(self) -> float:
+        """Return the share of the bytes that is dirty, from 0 to 1; 0 if there are no segments."""
+        total_bytes = sum(segment.size_bytes for segment in self.segments)
+        return sum(segment.size_bytes for segment in self.dirty) / total_bytes if total_bytes else 0.0
+
 
 def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
     """Return the segments that may be cleaned: the oldest ones, up to the first segment that must wait.
@@ -112,10 +118,8 @@ def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
     candidates = cleanable(log, limits, now_ms)
     if not candidates.dirty:
         return False
-    dirty_bytes = sum(segment.size_bytes for segment in candidates.dirty)
-    total_bytes = sum(segment.size_bytes for segment in candidates.segments)
     latest_ms = _latest_start_ms(log, limits, candidates.dirty)
-    return dirty_bytes > limits.min_dirty_ratio * total_bytes or (latest_ms is not None and now_ms >= latest_ms)
+    return candidates.dirty_ratio > limits.min_dirty_ratio or (latest_ms is not None and now_ms >= latest_ms)
 
 
 def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | None:
@@ -140,16 +144,21 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
     return min(timed) + limits.max_lag_ms + 1 if timed and limits.max_lag_ms < NO_LIMIT_MS else None
 
 
-def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
-    """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns False if there are none.
+def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> int:
+    """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns 0 if there are none.
+
+    Otherwise the result is the number of bytes that Kafka's cleaner would read and write: those of the dirty segments, whose keys it collects first,
+    those of all cleanable segments, and those of the remaining batches.
 
     limits: the topic's compaction settings. shared: the results of the current cleaning round, which cleans each replica of the partition. If
     `shared` has a result for the same batches, from another replica, this result is used. Otherwise the result for this log is added to `shared`.
     Raises StorageError if the cleaned batches cannot be written; then nothing has changed.
     """
-    segments = cleanable(log, limits, now_ms).segments
+    candidates = cleanable(log, limits, now_ms)
+    segments = candidates.segments
     if not segments:
-        return False
+        return 0
+    read_bytes = sum(segment.size_bytes for segment in (*candidates.dirty, *segments))
     producers = {
         producer_id: (entry.epoch, entry.batches[-1].last_offset if entry.batches else None)
         for producer_id, entry in log.producers.producers.items()
@@ -163,7 +172,7 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
         shared[key] = cleaner.write()
     written, remaining = shared[key]
     log.replace_below(segments[-1].end_offset, [] if written is None else [written], remaining)
-    return True
+    return read_bytes + (0 if written is None else written.end - written.start)
 
 
 class _Cleaner:

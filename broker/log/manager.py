@@ -7,13 +7,15 @@ events. Each replica is checked independently (N-15). This module does not depen
 from __future__ import annotations
 
 import logging
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log import compaction, retention
+from kafkaproto.broker.log.cleaner_rate import CleanerRate
 from kafkaproto.broker.log.compaction import CleaningLimits
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.log.flushing import NO_FLUSH
@@ -136,22 +138,48 @@ class Retention(LogTask):
 class Compaction(LogTask):
     """The periodic task that compacts logs.
 
-    A log is due if a large enough part is dirty (not compacted yet), or if a part has been dirty for max.compaction.lag.ms.
+    A log is due if a large enough part is dirty (not compacted yet), or if a part has been dirty for max.compaction.lag.ms. If a broker must wait
+    because of log.cleaner.io.max.bytes.per.second, there is a check at the end of this time, and the dirtiest log comes first.
     """
 
     interval = "log.cleaner.backoff.ms"
+
+    def __init__(self, config: BrokerConfig, timers: Timers, partitions: Replicas, looked: Callable[[], None]) -> None:
+        super().__init__(config, timers, partitions, looked)
+        self._rate = CleanerRate(config)
 
     def run(self, now_ms: int) -> None:
         if not self.config["log.cleaner.enable"]:
             return
         shared: compaction.Shared = {}
-        for partition in self.partitions():
-            limits = partition.cleaning
-            if limits is not None and compaction.is_due(partition.log, limits, now_ms):
-                try:
-                    compaction.clean(partition.log, limits, now_ms, shared)
-                except StorageError as error:
-                    logger.error("partition %s cannot be compacted: %s", partition, error)
+        for partition, limits in self._due(now_ms):
+            broker_id = partition.log.origin.broker_id
+            free_ms = self._rate.free_ms(broker_id)
+            if now_ms < free_ms:
+                if free_ms < math.inf:
+                    self._look_at(math.ceil(free_ms))
+                continue
+            try:
+                size_bytes = compaction.clean(partition.log, limits, now_ms, shared)
+            except StorageError as error:
+                logger.error("partition %s cannot be compacted: %s", partition, error)
+            else:
+                self._rate.cleaned(broker_id, size_bytes, now_ms)
+
+    def _due(self, now_ms: int) -> Sequence[tuple[Replica, CleaningLimits]]:
+        """Return the replicas that are due for compaction, with their settings; if the rate of a broker is limited, the dirtiest come first."""
+        due = [
+            (partition, partition.cleaning)
+            for partition in self.partitions()
+            if partition.cleaning is not None and compaction.is_due(partition.log, partition.cleaning, now_ms)
+        ]
+        if len(due) > 1 and any(self._rate.limits(partition.log.origin.broker_id) for partition, _ in due):
+            due.sort(key=lambda item: -compaction.cleanable(item[0].log, item[1], now_ms).dirty_ratio)
+        return due
+
+    def cancel_check(self) -> None:
+        super().cancel_check()
+        self._rate.clear()
 
     def clean(self, topic: str, index: int, now_ms: int) -> None:
         """Compact all replicas of one partition now, however small the dirty part is.
