@@ -96,6 +96,21 @@ def test_startup_report_says_that_share_and_streams_groups_of_4_2_are_unsupporte
     assert not [line for line in start("--release", "3.9").stop() if "not served" in line]
 
 
+@pytest.mark.rule("CF-25")
+def test_startup_report_says_that_nothing_is_stored_in_log_dirs(start: Start, tmp_path: Path) -> None:
+    settings = tmp_path / "server.properties"
+    settings.write_text("log.dirs=/var/lib/kafka\n")
+    line = "INFO nothing is stored in log.dirs=/var/lib/kafka; "
+    assert f"{line}--data-dir DIR keeps data over restarts" in start("--config", str(settings)).stop()
+    lines = start("--config", str(settings), "--data-dir", str(tmp_path / "data")).stop()
+    assert f"{line}--data-dir says where" in lines
+    lines = start("-c", "0.log.dir=/tmp/logs").stop()
+    assert "INFO nothing is stored in log.dir=/tmp/logs; --data-dir DIR keeps data over restarts" in lines
+    same_folder = "-c", f"log.dirs={tmp_path / 'data'}", "--data-dir", str(tmp_path / "data")
+    for options in ((), same_folder):
+        assert not [line for line in start(*options).stop() if "nothing is stored" in line]
+
+
 def test_startup_report_lists_every_address_of_every_listener(start: Start) -> None:
     listeners = "listeners=INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0"
     advertised = "advertised.listeners=INSIDE://kafka:9094,OUTSIDE://localhost:9092"

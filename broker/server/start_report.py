@@ -14,6 +14,7 @@ from typing import NamedTuple
 import kafkaproto
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.cluster import Cluster, topics_left
+from kafkaproto.broker.config.java_text import java_items
 from kafkaproto.broker.config.listeners import address_text
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
@@ -98,6 +99,7 @@ def report(cluster: Cluster, process_id: int) -> Iterator[str]:
     image = cluster.controller.image
     yield from _shortened([_broker(cluster, broker_id) for broker_id in image.brokers], "brokers")
     yield from _recovered(cluster)
+    yield from _log_directories(cluster)
     topics = [topic for topic in image.topics.values() if not topic.internal]
     recovered_names = topics_left(cluster)
     if topics:
@@ -138,6 +140,19 @@ def _recovered(cluster: Cluster) -> Iterator[str]:
         f"{_records(cluster, own)}, committed offsets of {_count(groups, 'group')}, "
         f"{_count(persistence.recovered_quotas, 'client quota')}"
     )
+
+
+def _log_directories(cluster: Cluster) -> Iterator[str]:
+    """Yield a line if `log.dirs` or `log.dir` names another folder than the data directory, because the broker stores nothing there (CF-25)."""
+    config = cluster.config
+    given = [(name, i) for name in ("log.dirs", "log.dir") for i in cluster.nodes.ids if config.is_given(i, name)]
+    if not given:
+        return
+    name, broker_id = given[0]
+    value = str(config.get(broker_id, name))
+    if cluster.stores.path not in [os.path.abspath(path) for path in java_items(value)]:
+        advice = "--data-dir DIR keeps data over restarts" if cluster.persistence is None else "--data-dir says where"
+        yield f"nothing is stored in {name}={value}; {advice}"
 
 
 def _topic(cluster: Cluster, topic: Topic, recovered: Collection[str]) -> str:
