@@ -59,6 +59,7 @@ _ACTING_BROKER_SETTINGS = """
     fetch.max.bytes max.incremental.fetch.session.cache.slots max.request.partition.size.limit
     replica.selector.class replica.lag.time.max.ms replica.fetch.max.bytes replica.fetch.response.max.bytes replica.fetch.min.bytes
     replica.fetch.wait.max.ms replica.fetch.backoff.ms auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
+    metadata.log.max.record.bytes.between.snapshots metadata.log.max.snapshot.interval.ms
     controlled.shutdown.enable broker.session.timeout.ms broker.heartbeat.interval.ms
 
     telemetry.max.bytes

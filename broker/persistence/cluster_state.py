@@ -25,7 +25,7 @@ from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
 from kafkaproto.broker.nodes import Nodes
 from kafkaproto.broker.persistence import records as records
 from kafkaproto.broker.persistence.directory import DataDirectory
-from kafkaproto.broker.persistence.metadata_log import MetadataLog
+from kafkaproto.broker.persistence.metadata_log import MetadataLog, SnapshotLimits
 from kafkaproto.broker.persistence.wal import MetadataRecord
 from kafkaproto.broker.quota.entities import QuotaEntity, parse_entity
 from kafkaproto.broker.quota.store import ClientQuotaStore
@@ -99,9 +99,13 @@ class ClusterPersistence:
             lambda: cluster.actions.now_ms,
             lambda: int(cluster.config.get(-1, "log.segment.delete.delay.ms")),
         )
+        limits = SnapshotLimits(
+            cluster.config.get(-1, "metadata.log.max.record.bytes.between.snapshots"),
+            cluster.config.get(-1, "metadata.log.max.snapshot.interval.ms"),
+        )
         try:
             self.metadata_log = MetadataLog(
-                directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms, deletion
+                directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms, deletion, limits
             )
         except BaseException:
             directory.close()

@@ -11,6 +11,7 @@ import logging
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
@@ -29,19 +30,26 @@ from kafkaproto.broker.persistence.wal import MetadataRecord, WriteAheadLog
 from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
-LEAST_GROWTH_BYTES = 4 << 20
-"""The metadata log is rewritten, to make it shorter, only after it has grown by at least this number of bytes since the last rewrite.
 
-The log must also have more than doubled in size since then.
-"""
+
+class SnapshotLimits(NamedTuple):
+    """When the metadata log is rewritten, which makes it shorter. Kafka then writes a snapshot of its metadata (`SnapshotGenerator`).
+
+    growth_bytes: after this growth since the last rewrite (`metadata.log.max.record.bytes.between.snapshots`), if the log has also doubled in size.
+    interval_ms: with a change at least this time after the last rewrite (`metadata.log.max.snapshot.interval.ms`); 0 for no rewrites by time.
+    """
+
+    growth_bytes: int
+    interval_ms: int
 
 
 class MetadataLog:
     """The metadata log of a data directory: the file of records from which the state of the cluster is restored after a restart.
 
     all_facts: a function that returns the records that describe the whole current state. now_ms: a function that returns the current time. deletion:
-    deletes files of the data directory. `recovered_state`: the state that the previous process left behind. `process_number`: the number of this
-    process among those that have used the data directory, from 1. `cuts`: a text for each removal of damaged bytes when the cluster was restored.
+    deletes files of the data directory. limits: when the log is rewritten. `recovered_state`: the state that the previous process left behind.
+    `process_number`: the number of this process among those that have used the data directory, from 1. `cuts`: a text for each removal of damaged
+    bytes when the cluster was restored.
     """
 
     def __init__(
@@ -51,12 +59,14 @@ class MetadataLog:
         all_facts: Callable[[], Iterable[MetadataRecord]],
         now_ms: Callable[[], int],
         deletion: DelayedDeletion,
+        limits: SnapshotLimits,
     ) -> None:
         self.directory = directory
         self.cuts: list[str] = []
         self._all_facts = all_facts
         self._now_ms = now_ms
         self._deletion = deletion
+        self._limits = limits
         self._pool = FilePool(budget, deletion=deletion)
         try:
             self._facts = WriteAheadLog(directory.facts)
@@ -71,7 +81,7 @@ class MetadataLog:
         self.process_number = self.recovered_state.process_number + 1
         self._is_open = False
         self._rewrite_due = False
-        self._written_anew_bytes = 0
+        self._written_anew_bytes = self._written_anew_ms = 0
         if self._facts.cut_bytes:
             self._cut(f"{self._facts.cut_bytes} bytes of the last record of the file 'facts', which was incomplete")
 
@@ -150,8 +160,10 @@ class MetadataLog:
         if self._rewrite_due:
             self._write_anew()
         self._facts.append(fact)
+        limits = self._limits
         growth_bytes = self._facts.size_bytes - self._written_anew_bytes
-        if growth_bytes > max(LEAST_GROWTH_BYTES, self._written_anew_bytes):
+        is_long = growth_bytes >= limits.growth_bytes and growth_bytes > self._written_anew_bytes
+        if is_long or 0 < limits.interval_ms <= self._now_ms() - self._written_anew_ms:
             # The change just persisted has not happened yet, so the log is rewritten with the next one.
             self._rewrite_due = True
 
@@ -200,7 +212,7 @@ class MetadataLog:
 
     def _write_anew(self) -> None:
         self._facts.replace(self._all_facts())
-        self._written_anew_bytes = self._facts.size_bytes
+        self._written_anew_bytes, self._written_anew_ms = self._facts.size_bytes, self._now_ms()
         self._rewrite_due = self._pool.keeps_segments = False
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------

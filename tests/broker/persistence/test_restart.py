@@ -269,11 +269,8 @@ def test_topic_setting_flush_messages_2_syncs_only_that_topic_after_two_records(
     assert len(flushed) == 1
 
 
-def test_metadata_log_stays_below_25_kb_after_500_offset_commits_to_one_partition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(metadata_log, "LEAST_GROWTH_BYTES", 10_000)
-    processes = Processes(tmp_path)
+def test_metadata_log_stays_below_25_kb_after_500_offset_commits_to_one_partition(tmp_path: Path) -> None:
+    processes = Processes(tmp_path, config={"metadata.log.max.record.bytes.between.snapshots": "10000"})
     processes.cluster.topic("t")
     for offset in range(500):
         assert commit(processes.cluster, "g", "t", offset) == 0

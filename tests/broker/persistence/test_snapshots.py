@@ -1,0 +1,78 @@
+"""When the metadata log of a data directory is rewritten: by size and by time, in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker.processes import Processes
+
+MAX_BYTES, INTERVAL_MS = "metadata.log.max.record.bytes.between.snapshots", "metadata.log.max.snapshot.interval.ms"
+
+pytestmark = pytest.mark.rule("CF-31")
+
+
+class Log:
+    """The metadata log of a cluster with the topic "t" in a data directory. config: settings of the cluster."""
+
+    def __init__(self, path: Path, **config: str) -> None:
+        self.processes = Processes(path, config=config)
+        self.cluster = self.processes.cluster
+        self.cluster.topic("t")
+        self._facts = path / "facts"
+        self._changes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        return self._facts.stat().st_size
+
+    def change(self) -> bool:
+        """Change a setting of the topic. Returns whether the log was rewritten, which makes it shorter."""
+        before = self.size_bytes
+        self._changes += 1
+        self.cluster.state.controller.set_topic_configs("t", {"retention.ms": str(1_000_000 + self._changes)})
+        return self.size_bytes < before
+
+
+def test_metadata_log_is_rewritten_each_time_it_has_grown_by_the_limit(tmp_path: Path) -> None:
+    log = Log(tmp_path, **{MAX_BYTES: "5000"})
+    start_bytes, first = log.size_bytes, log.change()
+    record_bytes = log.size_bytes - start_bytes
+    rewritten = [first, *(log.change() for _ in range(200))]
+    between = 5000 // record_bytes
+    assert 200 // between - 1 <= sum(rewritten) <= 200 // between + 1
+    assert log.size_bytes < start_bytes + 5000 + 2 * record_bytes
+
+
+def test_metadata_log_is_not_rewritten_before_it_has_doubled_in_size(tmp_path: Path) -> None:
+    log = Log(tmp_path, **{MAX_BYTES: "1"})
+    for i in range(50):
+        log.cluster.topic(f"other-{i}")
+    while not log.change():
+        pass
+    small_bytes = largest_bytes = log.size_bytes
+    while not log.change():
+        largest_bytes = log.size_bytes
+    assert 1.9 * small_bytes < largest_bytes < 2.2 * small_bytes
+
+
+def test_metadata_log_is_rewritten_with_a_change_after_the_snapshot_interval(tmp_path: Path) -> None:
+    log = Log(tmp_path, **{INTERVAL_MS: "60000"})
+    log.cluster.advance(59_999)
+    assert [log.change() for _ in range(5)] == [False] * 5
+    log.cluster.advance(1)
+    assert [log.change() for _ in range(5)] == [False, True, False, False, False]
+    log.cluster.advance(60_000)
+    assert [log.change() for _ in range(3)] == [False, True, False]
+    after = log.processes.crash_and_restart()
+    assert after.state.controller.image.topics["t"].configs["retention.ms"] == "1000013"
+
+
+@pytest.mark.parametrize("interval_ms", ["0", "3600000"])
+def test_metadata_log_is_not_rewritten_by_time_before_the_interval_or_if_it_is_0(
+    tmp_path: Path, interval_ms: str
+) -> None:
+    log = Log(tmp_path, **{INTERVAL_MS: interval_ms})
+    log.cluster.advance(3_599_999)
+    assert [log.change() for _ in range(5)] == [False] * 5
