@@ -16,7 +16,7 @@ from kafkaproto.broker.group.offsets import NO_TOPIC_ID, CommittedOffset, Partit
 from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.registry import Registry
-from kafkaproto.broker.group.repeated_offsets import OffsetsToStore
+from kafkaproto.broker.group.repeated_offsets import OffsetsToStore, parts_to_write
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import DeletionReply, GroupStorage, gathered
@@ -183,8 +183,8 @@ class Commits:
 
         self._storage.await_writes(group_id, now_ms, stored, errors={})
 
-    def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
-        """Delete a group's committed offsets of the partitions `keys`.
+    def delete(self, group_id: str, keys: Sequence[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
+        """Delete a group's committed offsets of the partitions `keys`, which may have a partition more than once (GO-9).
 
         Kafka's group coordinator in Scala also deletes the group if it then has neither members nor offsets (GC-64). `reply` gets an error code for
         each partition, or a single error code for the whole group (GC-60). `reply` is called at once, or, if the broker emulates Kafka's group
@@ -235,14 +235,14 @@ class Commits:
 
         self._storage.await_tombstones(results, now_ms, stored)
 
-    def _delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int) -> dict[PartitionKey, int] | int:
+    def _delete(self, group_id: str, keys: Sequence[PartitionKey], now_ms: int) -> dict[PartitionKey, int] | int:
         group = self._groups.get_any(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
         if isinstance(group, Group) and not group.is_in(GroupState.EMPTY) and group.protocol_type != CONSUMER_PROTOCOL:
             return ErrorCode.NON_EMPTY_GROUP
         results = {key: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(key[0]) else ErrorCode.NONE for key in keys}
-        deletable = [key for key, error in results.items() if not error]
+        deletable = [key for key in keys if not results[key]]
         failure = self._groups.drop(group, deletable, now_ms) if deletable else ErrorCode.NONE
         if failure:
             return failure
@@ -276,7 +276,8 @@ class Commits:
                 lambda error, at_ms: reply(dict.fromkeys(results, error) if error else results, at_ms),
             )
             return
-        entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the commit is staged
+        parts = parts_to_write(offsets, accepted)
+        entries = self._storage.offset_entries(group.group_id, parts)  # raises before the commit is staged
         is_scala = not self._storage.is_new_coordinator
         last_number = group.pending_offsets.last_number
         if is_scala:
@@ -284,10 +285,11 @@ class Commits:
 
         def take_effect() -> None:
             # A group that was converted to the other protocol meanwhile has the same offsets.
-            effective = {key: accepted[key] for key in accepted if key in group.staged} if is_scala else accepted
-            group.offsets.put_all(effective)
-            if group.pending_offsets:
-                group.pending_offsets.supersede(effective, last_number)
+            for part in parts:
+                effective = {key: part[key] for key in part if key in group.staged} if is_scala else part
+                group.offsets.put_all(effective)
+                if group.pending_offsets:
+                    group.pending_offsets.supersede(effective, last_number)
 
         def stored(error_code: int, at_ms: int) -> None:
             if is_scala:
@@ -295,7 +297,7 @@ class Commits:
                     del group.staged[key]
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
 
-        self._storage.store_offsets(group.group_id, accepted, now_ms, stored, entries=entries, take_effect=take_effect)
+        self._storage.store_offsets(group.group_id, parts, now_ms, stored, entries=entries, take_effect=take_effect)
 
 
 def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str | None) -> int:

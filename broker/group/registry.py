@@ -5,7 +5,7 @@ Corresponds to the group cache of Kafka's `GroupMetadataManager`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from kafkaproto.broker.group import consumer_records
 from kafkaproto.broker.group.causes import CauseKind
@@ -228,25 +228,26 @@ class Registry:
                 results[group_id] = ErrorCode.NON_EMPTY_GROUP
         return results
 
-    def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int) -> int:
+    def drop(self, group: AnyGroup, keys: Collection[PartitionKey], now_ms: int) -> int:
         """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
-        Pending transactional offsets of these partitions are also deleted. Returns an error code, 0 for success; after an error nothing is deleted.
+        keys: if a partition is repeated, Kafka's group coordinator in Java (default from 4.0 on) writes a tombstone each time. Pending transactional
+        offsets of these partitions are also deleted. Returns an error code, 0 for success; after an error nothing is deleted.
 
         If the group then has neither members nor offsets, Kafka's group coordinator in Scala (3.9) deletes it, unless it had pending transactional
         offsets before (GC-64). That coordinator writes no tombstones for pending offsets.
         """
         is_new = self._storage.is_new_coordinator
-        keys = dict.fromkeys(keys)
-        group.staged = {key: offset for key, offset in group.staged.items() if key not in keys}
-        offsets = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
+        distinct = dict.fromkeys(keys)
+        group.staged = {key: offset for key, offset in group.staged.items() if key not in distinct}
+        offsets = {key: group.offsets.pop(key) for key in distinct if key in group.offsets}
         deletes_group = not is_new and is_unused(group)
         tombstones = order_of(keys, offsets, group.pending_offsets.partitions(), is_java=is_new)
         error = self._storage.delete(group, tombstones, now_ms, group_too=deletes_group)
         if error:
             group.offsets.put_all(offsets)
             return error
-        self.pending_groups.drop(group.group_id, group.pending_offsets, keys, keeps_producers=not is_new)
+        self.pending_groups.drop(group.group_id, group.pending_offsets, distinct, keeps_producers=not is_new)
         if deletes_group:
             self.remove(group, now_ms)
         return error

@@ -1,8 +1,8 @@
-"""Offset commits that name a partition more than once: which offset is stored for the partition, and the result of each entry (GO-15)."""
+"""Offset commits that name a partition more than once: the records that are written, and the result of each entry (GO-4, GO-15)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
@@ -20,8 +20,10 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
 
     If a request repeats a partition, Kafka's group coordinator in Scala stores the partition's last offset. The one in Java (default from 4.0 on)
     stores the last offset whose metadata is not too long, or the last offset if the metadata of each is too long. too_long: maps each repeated
-    partition to one boolean for each of its offsets, in the order of the request: True if the metadata of the offset is too long. If the broker
-    emulates the coordinator in Scala, `too_long` is empty.
+    partition to one boolean for each of its offsets, in the order of the request: True if the metadata of the offset is too long. parts: all offsets
+    of the request whose metadata is not too long, in the order of the request, split into dicts so that no dict needs a partition twice. Kafka's
+    coordinator in Java writes a record for each of these offsets. `too_long` and `parts` are empty if the request names no partition twice, or if
+    the broker emulates the coordinator in Scala.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
         """
         super().__init__(offsets)
         self.too_long: dict[PartitionKey, list[bool]] = {}
+        self.parts: list[dict[PartitionKey, CommittedOffset]] = []
         if checks_each and len(self) < len(offsets):
             self._check_each(offsets, max_metadata_bytes)
 
@@ -47,6 +50,14 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
             self.too_long[key] = [is_too_long(offset.metadata, max_metadata_bytes) for offset in commits]
             storable = [offset for offset, too_long in zip(commits, self.too_long[key], strict=True) if not too_long]
             self[key] = (storable or commits)[-1]
+        part: dict[PartitionKey, CommittedOffset] = {}
+        for key, offset in offsets:
+            if is_too_long(offset.metadata, max_metadata_bytes):
+                continue
+            if not self.parts or key in part:
+                part = {}
+                self.parts.append(part)
+            part[key] = offset
 
     def set_errors(self, results: Iterable[tuple[PartitionKey, Result]]) -> None:
         """Set OFFSET_METADATA_TOO_LARGE (12) in each result of a repeated partition if the offset's metadata is too long and there is no other error.
@@ -59,3 +70,14 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
         for key, result in results:
             if next(remaining.get(key, iter(())), False) and not result.error_code:
                 result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+
+
+def parts_to_write(
+    offsets: Mapping[PartitionKey, CommittedOffset], accepted: Mapping[PartitionKey, CommittedOffset]
+) -> Sequence[Mapping[PartitionKey, CommittedOffset]]:
+    """Return the offsets of a commit that are written, in the order of their records, as dicts that each have a partition at most once (GO-4).
+
+    offsets: the offsets of the request. accepted: those that are stored; the result has only this dict, unless the request names a partition more
+    than once and the broker emulates Kafka's group coordinator in Java (default from 4.0 on).
+    """
+    return (isinstance(offsets, OffsetsToStore) and offsets.parts) or (accepted,)

@@ -119,14 +119,19 @@ class GroupStorage:
         """A function of (partition index, change) that is called for each change when it is in the log, if `is_new_coordinator` is true."""
         self._versions = versions
 
-    def offset_entries(self, group_id: str, offsets: Mapping[PartitionKey, CommittedOffset]) -> list[Entry]:
-        """Return the records of committed offsets. Raises EncodeError if one cannot be encoded, for example because its metadata is too long."""
-        return [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
+    def offset_entries(self, group_id: str, parts: Sequence[Mapping[PartitionKey, CommittedOffset]]) -> list[Entry]:
+        """Return the records of committed offsets: those of the first dict in `parts`, then those of the next.
+
+        Raises EncodeError if a record cannot be encoded, for example because its metadata is too long.
+        """
+        return [
+            offset_entry(group_id, key, committed, self._versions) for part in parts for key, committed in part.items()
+        ]
 
     def store_offsets(
         self,
         group_id: str,
-        offsets: Mapping[PartitionKey, CommittedOffset],
+        parts: Sequence[Mapping[PartitionKey, CommittedOffset]],
         now_ms: int,
         stored: Stored,
         *,
@@ -136,7 +141,10 @@ class GroupStorage:
     ) -> None:
         """Store committed offsets as one batch. `stored` is called with the error code for the OffsetCommit response.
 
-        entries: the records of the offsets, as `offset_entries` returns them. take_effect: a function that adds the offsets to the newest state of
+        parts: the offsets, in the order of their records. More than one dict is needed only for a partition with several records. The dicts must not
+        be changed later. entries: the records of the offsets, as `offset_entries` returns them.
+
+        take_effect: a function that adds the offsets to the newest state of
         the group. It is called once: when the offsets are in the log, as in Kafka's group coordinator in Java (default from 4.0 on), or, with the one
         in Scala, when they are replicated. It is not called if the records are rejected. producer: the (producer id, epoch) in whose transaction the
         offsets are committed; None for no transaction.
@@ -146,7 +154,7 @@ class GroupStorage:
 
         def appended(end_offset: int) -> None:
             producer_id = -1 if producer is None else producer[0]
-            self.written(index, Change(end_offset, (CommittedOffsets(group_id, offsets),), producer_id))
+            self.written(index, Change(end_offset, [CommittedOffsets(group_id, part) for part in parts], producer_id))
             take_effect()
 
         def done(error: int, at_ms: int) -> None:
@@ -226,7 +234,7 @@ class GroupStorage:
 
     def store_now(self, group: Group, now_ms: int) -> int:
         """Store a group with its offsets without waiting for replicas. Returns the log's error code, 0 if the leader has the records."""
-        entries = self.offset_entries(group.group_id, group.offsets)
+        entries = self.offset_entries(group.group_id, (group.offsets,))
         if group.protocol_type is not None:
             entries.append(group_entry(group.group_id, snapshot(group, {}), self._versions))
         return self._append_at_once(group.group_id, entries, now_ms)

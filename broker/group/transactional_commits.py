@@ -6,7 +6,7 @@ depend on wire messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
@@ -14,6 +14,7 @@ from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.registry import Registry
+from kafkaproto.broker.group.repeated_offsets import parts_to_write
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID, TransactionalCommit
 from kafkaproto.broker.group.storage import GroupStorage, Stored
 from kafkaproto.error_codes import ErrorCode
@@ -87,7 +88,7 @@ class TransactionalCommits:
         self._store(
             group,
             request,
-            accepted,
+            parts_to_write(offsets, accepted),
             now_ms,
             lambda error, at_ms: reply(results | dict.fromkeys(accepted, error), at_ms),
         )
@@ -96,26 +97,28 @@ class TransactionalCommits:
         self,
         group: AnyGroup,
         request: TransactionalCommit,
-        accepted: Mapping[PartitionKey, CommittedOffset],
+        parts: Sequence[Mapping[PartitionKey, CommittedOffset]],
         now_ms: int,
         replicated: Stored,
     ) -> None:
-        """Write the accepted offsets of a request.
+        """Write the accepted offsets of a request. parts: these offsets, as `parts_to_write` returns them.
 
         The offsets are added to the pending offsets: as soon as they are in the log with Kafka's group coordinator in Java (default from 4.0 on), and
         before they are written with the one in Scala, which drops them if they cannot be replicated. replicated: called with (error code, current
         time in ms); the code is 0 when the offsets are replicated.
         """
-        entries = self._storage.offset_entries(group.group_id, accepted)  # raises before the offsets are pending
+        entries = self._storage.offset_entries(group.group_id, parts)  # raises before the offsets are pending
         is_java = self._storage.is_new_coordinator
 
         def become_pending() -> None:
-            group.pending_offsets.add(request.producer_id, accepted)
+            for part in parts:
+                group.pending_offsets.add(request.producer_id, part)
             self._groups.pending_groups.add(request.group_id, [request.producer_id])
 
         def stored(error_code: int, at_ms: int) -> None:
             if error_code and not is_java and self._groups.get_any(request.group_id) is group:
-                group.pending_offsets.drop(request.producer_id, accepted)
+                for part in parts:
+                    group.pending_offsets.drop(request.producer_id, part)
                 if request.producer_id not in group.pending_offsets:
                     self._groups.pending_groups.remove(request.group_id, [request.producer_id])
             replicated(error_code, at_ms)
@@ -125,7 +128,7 @@ class TransactionalCommits:
         producer = request.producer_id, request.producer_epoch
         self._storage.store_offsets(
             request.group_id,
-            accepted,
+            parts,
             now_ms,
             stored,
             entries=entries,

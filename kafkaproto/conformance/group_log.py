@@ -16,6 +16,9 @@ from kafkaproto.records.record import Record
 OFFSET, CLASSIC_GROUP, GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT, REGEX = 1, 2, 3, 4, 5, 6, 7, 8, 16
 """The types of records about a group. Each type is the int16 at the start of the record's key."""
 
+LoggedRecord = tuple[str, tuple[str, int] | None, int | None]
+"""A record of the offsets topic: (group id, partition, offset). `OffsetLog.all_groups` describes these."""
+
 
 class GroupLog:
     """Reads the records of a group in its partition of the offsets topic.
@@ -72,23 +75,36 @@ class OffsetLog:
         A batch is new if it was written since the last call or, at the first call, since this object was created. The list has the partition of each
         of the group's offset records in the batch, in the order of the records. Tombstones are included.
         """
+        own_keys = [
+            [key for group_id, key, _ in each if key is not None and group_id == self.group.id]
+            for each in self.all_groups()
+        ]
+        return [keys for keys in own_keys if keys]
+
+    def all_groups(self) -> list[list[LoggedRecord]]:
+        """Return a list for each new batch with records of any group, with (group id, partition, offset) of each record.
+
+        The partition is the (topic, index) of a committed offset; it is None for a record of the group itself. The offset is None for a tombstone,
+        and -1 for another record of the group itself. A batch is new if it was written since the last call of `new` or of this method.
+        """
         response = read(self.group.offsets, self._offset)
         assert response.error_code == 0
         self._offset = int(response.high_watermark)
-        all_keys = [
-            [self._partition(r) for r in records(each.view)]
+        return [
+            [_logged(record) for record in records(each.view)]
             for each in batches(bytes(response.records))
             if not each.header.is_control
         ]
-        own_keys = [[key for key in keys if key is not None] for keys in all_keys]
-        return [keys for keys in own_keys if keys]
 
-    def _partition(self, record: Record) -> tuple[str, int] | None:
-        assert record.key is not None
-        key: Any = read_record(OFFSETS_TOPIC, record.key, record.value)[0]
-        if _number(record.key) != OFFSET or key.group != self.group.id:
-            return None
-        return key.topic, key.partition
+
+def _logged(record: Record) -> LoggedRecord:
+    assert record.key is not None
+    key, value = read_record(OFFSETS_TOPIC, record.key, record.value)
+    record_key: Any = key
+    if _number(record.key) == OFFSET:
+        return record_key.group, (record_key.topic, record_key.partition), getattr(value, "offset", None)
+    group_id = record_key.group if _number(record.key) == CLASSIC_GROUP else record_key.group_id
+    return group_id, None, None if record.value is None else -1
 
 
 def _number(data: bytes | bytearray | memoryview) -> int:
