@@ -57,6 +57,7 @@ from kafkaproto.broker.runtime.clock import Clock, SystemClock
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.broker.transaction.producer_ids import BLOCK_SIZE
+from kafkaproto.hash_order import java_order, uuid_hash_bits
 
 if TYPE_CHECKING:
     from kafkaproto.broker.observe.journal_topic import JournalTopic
@@ -250,11 +251,13 @@ class Cluster:
                 node.replicas.apply_roles(new, changed)
         self._follow_everywhere(changed)
         report_topics(self.events, old, new, changed, self.actions.now_ms)
-        for name in changed:
-            if name not in new.topics:
-                self.groups.forget_topic(name, self.actions.now_ms)
-                for state in old.topics[name].partitions:
-                    self.stores.forget(old.topics[name].topic_id, state.index)
+        deleted_topics = [old.topics[name] for name in changed if name not in new.topics]
+        if deleted_topics:
+            names = {topic.topic_id: topic.name for topic in deleted_topics}
+            self.groups.forget_topics([names[each] for each in java_order(names, uuid_hash_bits)], self.actions.now_ms)
+            for topic in deleted_topics:
+                for state in topic.partitions:
+                    self.stores.forget(topic.topic_id, state.index)
         for elections in self._elections:
             elections.image_changed(new, changed)
 

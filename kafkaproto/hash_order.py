@@ -170,6 +170,11 @@ def uuid_hash_bits(uuid: bytes) -> int:
     return (mixed >> HASH_BITS ^ mixed) & ALL_BITS
 
 
+def long_hash_bits(number: int) -> int:
+    """Return the 32 bits of `hashCode()` of Java's `Long`, as a number that is not negative. number: an int64 that is not negative."""
+    return (number >> HASH_BITS ^ number) & ALL_BITS
+
+
 def uuid_order(uuid: bytes) -> tuple[int, int]:
     """Return a key that sorts topic ids as Kafka's `Uuid.compareTo` does: as two signed numbers of 64 bits. uuid: the 16 bytes of the id."""
     return int.from_bytes(uuid[:8], "big", signed=True), int.from_bytes(uuid[8:], "big", signed=True)

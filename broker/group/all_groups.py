@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.results import UNKNOWN_GROUP, GroupDescription, GroupOverview
 
 
-class Offsets(Protocol):
-    """Interface of the object that holds one broker's committed offsets of groups, with the methods that `AllGroups` uses."""
+class Deletions(Protocol):
+    """Interface of the object that deletes one broker's groups and offsets, with the methods that `AllGroups` uses."""
 
-    def forget_topic(self, topic: str, now_ms: int) -> None: ...
+    def forget_topics(self, topics: Collection[str], now_ms: int) -> None: ...
+
+
+class Offsets(Protocol):
+    """Interface of the object that holds one broker's committed offsets of groups, with the attributes that `AllGroups` uses."""
+
+    @property
+    def deletions(self) -> Deletions: ...
 
 
 class GroupsOfBroker(Protocol):
@@ -37,10 +44,13 @@ class AllGroups:
     def __init__(self, coordinators: Callable[[], Iterable[GroupsOfBroker]]) -> None:
         self._coordinators = coordinators
 
-    def forget_topic(self, topic: str, now_ms: int) -> None:
-        """Delete the committed offsets that all groups have for `topic`, because the topic was deleted (GO-25)."""
+    def forget_topics(self, topics: Collection[str], now_ms: int) -> None:
+        """Delete the committed offsets that all groups have for topics that were deleted together (GO-25).
+
+        topics: the names, in the order in which Kafka's brokers process them.
+        """
         for coordinator in self._coordinators():
-            coordinator.commits.forget_topic(topic, now_ms)
+            coordinator.commits.deletions.forget_topics(topics, now_ms)
 
     def list_groups(self) -> list[GroupOverview]:
         """Return an overview of each group of the cluster, ordered by the broker that coordinates the group."""

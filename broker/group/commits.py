@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.deletions import Deletions
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import NO_TOPIC_ID, CommittedOffset, PartitionKey, split_by_metadata
@@ -59,6 +60,8 @@ class Commits:
             is_release_4=consumers.is_release_4,
         )
         """Handles offsets that producers commit in transactions."""
+        self.deletions = Deletions(groups, storage)
+        """Deletes groups and offsets at once, without waiting for replicas."""
 
     def commit(
         self,
@@ -228,7 +231,7 @@ class Commits:
             self._storage.await_writes(partition_ids[0], now_ms, partial(replicated, partition_ids))
 
     def _delete_groups(self, group_ids: Sequence[str], now_ms: int, reply: DeletionReply) -> None:
-        results = self._groups.delete(group_ids, now_ms)
+        results = self.deletions.delete_groups(group_ids, now_ms)
 
         def stored(errors: dict[str, int], at_ms: int) -> None:
             reply({group_id: errors[group_id] or error for group_id, error in results.items()}, at_ms)
@@ -243,23 +246,10 @@ class Commits:
             return ErrorCode.NON_EMPTY_GROUP
         results = {key: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(key[0]) else ErrorCode.NONE for key in keys}
         deletable = [key for key in keys if not results[key]]
-        failure = self._groups.drop(group, deletable, now_ms) if deletable else ErrorCode.NONE
+        failure = self.deletions.delete_offsets(group, deletable, now_ms) if deletable else ErrorCode.NONE
         if failure:
             return failure
         return {key: int(error) for key, error in results.items()}
-
-    def forget_topic(self, topic: str, now_ms: int) -> None:
-        """Delete the committed offsets that the groups of this broker have for `topic`, because the topic was deleted (GO-25)."""
-        for group in (*self._groups, *self._groups.forgotten):
-            committed_keys = sorted(key for key in group.offsets if key[0] == topic)
-            pending_keys = (key for key in group.pending_offsets.partitions() if key[0] == topic)
-            staged_keys = (key for key in group.staged if key[0] == topic)
-            keys = dict.fromkeys((*committed_keys, *pending_keys, *staged_keys))
-            if self._groups.drop(group, keys, now_ms):
-                # Without tombstones they stay in the log, but a new topic of this name must not have them now.
-                for key in keys:
-                    group.offsets.pop(key, None)
-                self._groups.pending_groups.drop(group.group_id, group.pending_offsets, keys)
 
     def _store(
         self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply

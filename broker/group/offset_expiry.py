@@ -5,7 +5,7 @@ Corresponds to `cleanupGroupMetadata` of Kafka's group coordinators.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Protocol
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
@@ -15,6 +15,7 @@ from kafkaproto.broker.group.offsets import PartitionKey, expired
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.tombstone_order import order_of_expired
+from kafkaproto.broker.group.tombstones import Tombstones
 from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
@@ -33,6 +34,8 @@ class ExpiringGroups(Protocol):
     """Interface of the collection of one coordinator's groups, with the methods that `OffsetExpiry` uses. `Registry` implements it."""
 
     def __iter__(self) -> Iterator[AnyGroup]: ...
+
+    def in_table_order(self) -> list[AnyGroup]: ...
 
     def remove(self, group: AnyGroup, now_ms: int) -> None: ...
 
@@ -61,8 +64,8 @@ class OffsetExpiry:
             self._timer.cancel()
             self._timer = None
 
-    def _expire(self, group: AnyGroup, now_ms: int) -> None:
-        """Delete the committed offsets of a group that are past their retention (KIP-211).
+    def _expired(self, group: AnyGroup, now_ms: int) -> list[PartitionKey]:
+        """Return the partitions whose committed offsets are past their retention (KIP-211) and can be deleted, in the order of their tombstones.
 
         a. In a classic group that had members and has none now, retention counts from the time when the last member left.
         b. In a stable classic group with protocol type "consumer", offsets of subscribed topics are kept. For other topics retention counts from each
@@ -71,6 +74,9 @@ class OffsetExpiry:
         d. In a group of the new protocol (KIP-848), in any state, offsets of subscribed topics are kept. For other topics retention counts from each
            commit.
         e. In other classic groups nothing expires: the group rebalances, its protocol type is not "consumer", or a subscription cannot be decoded.
+
+        Kafka's group coordinator in Java keeps an offset if an open transaction has a commit for its partition. The one in Scala keeps an offset if a
+        commit outside transactions is not replicated yet; it deletes offsets for which transactions have commits, and keeps those commits (GO-24).
         """
         retention_ms = self._rebalance.settings.offsets_retention_ms
         none: frozenset[str] = frozenset()
@@ -83,28 +89,36 @@ class OffsetExpiry:
         elif group.is_in(GroupState.STABLE) and group.subscribed is not None:
             expired_keys = expired(group.offsets, None, group.subscribed, retention_ms, now_ms)
         else:
-            return
-        self._delete(group, expired_keys, now_ms)
-
-    def _delete(self, group: AnyGroup, expired_keys: Iterable[PartitionKey], now_ms: int) -> None:
-        """Delete the expired offsets of a group and write their tombstones, also those of the group if it then has neither members nor offsets.
-
-        Kafka's group coordinator in Java keeps an offset if an open transaction has a commit for its partition. The one in Scala keeps an offset if a
-        commit outside transactions is not replicated yet; it deletes offsets for which transactions have commits, and keeps those commits (GO-24). If
-        the tombstones cannot be written, the one in Java keeps all offsets until the next check.
-        """
+            return []
         is_java = self._storage.is_new_coordinator
         kept: Container[PartitionKey] = group.pending_offsets.partitions() if is_java else group.staged
         keys = [key for key in expired_keys if key not in kept]
-        keys = order_of_expired(keys, group.offsets, is_java=is_java)
-        offsets = {key: group.offsets.pop(key) for key in keys}
-        deletes_group = is_unused(group)
-        if self._storage.delete(group, keys, now_ms, group_too=deletes_group):
-            group.offsets.put_all(offsets)
-            return
-        group.pending_offsets.reinstate(keys)
-        if deletes_group:
-            self._groups.remove(group, now_ms)
+        return order_of_expired(keys, group.offsets, is_java=is_java)
+
+    def _delete(self, expired_keys: Mapping[str, list[PartitionKey]], now_ms: int) -> None:
+        """Delete expired offsets and write their tombstones, also those of groups that then have neither members nor offsets (GO-9).
+
+        expired_keys: maps group ids to the partitions of the expired offsets, in the order of their tombstones. If the tombstones cannot be written,
+        Kafka's group coordinator in Java keeps all offsets until the next check.
+        """
+        tombstones = Tombstones(self._storage)
+        deletions = []
+        for group in self._groups.in_table_order() if len(expired_keys) > 1 else self._groups:
+            keys = expired_keys.get(group.group_id)
+            if keys is None:
+                continue
+            offsets = {key: group.offsets.pop(key) for key in keys}
+            deletes_group = is_unused(group)
+            tombstones.add(group, keys, group_too=deletes_group)
+            deletions.append((group, offsets, deletes_group))
+        errors = tombstones.write(now_ms, may_split=True)
+        for group, offsets, deletes_group in deletions:
+            if errors[group.group_id]:
+                group.offsets.put_all(offsets)
+                continue
+            group.pending_offsets.reinstate(offsets)
+            if deletes_group:
+                self._groups.remove(group, now_ms)
 
     def _expire_later(self, now_ms: int) -> None:
         interval_ms = self._rebalance.settings.offsets_retention_check_interval_ms
@@ -113,7 +127,8 @@ class OffsetExpiry:
     def _expire_all(self, now_ms: int) -> None:
         """Delete the offsets of all groups that are past their retention, and groups that then have neither members nor offsets."""
         self._timer = None
-        for group in self._groups:
-            self._expire(group, now_ms)
+        expired_keys = {group.group_id: self._expired(group, now_ms) for group in self._groups}
+        unused = {group.group_id for group in self._groups if is_unused(group)}
+        self._delete({group_id: keys for group_id, keys in expired_keys.items() if keys or group_id in unused}, now_ms)
         if any(True for _ in self._groups):
             self._expire_later(now_ms)

@@ -130,6 +130,11 @@ class PendingOffsets:
                 {key: offset for key, (number, offset) in offsets if number > self._replaced.get(key, 0)},
             )
 
+    def in_table_order(self, producer_id: int) -> Iterable[PartitionKey]:
+        """Return the partitions of a producer's pending offsets in the order of the tables of Kafka's group coordinator in Java."""
+        pending = self._by_producer.get(producer_id)
+        return () if pending is None else pending.in_table_order()
+
     def partitions(self) -> Mapping[PartitionKey, int]:
         """Return the partitions with pending offsets, each with the number of producers that have a pending offset for it.
 
@@ -143,6 +148,10 @@ class PendingGroups:
 
     def __init__(self) -> None:
         self._by_producer: dict[int, dict[str, None]] = {}
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the ids of all producers with pending offsets, in the order in which they were added."""
+        return iter(self._by_producer)
 
     def add(self, group_id: str, producer_ids: Iterable[int]) -> None:
         """Record that these producers have pending offsets in a group."""

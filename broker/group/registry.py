@@ -5,7 +5,7 @@ Corresponds to the group cache of Kafka's `GroupMetadataManager`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from kafkaproto.broker.group import consumer_records
 from kafkaproto.broker.group.causes import CauseKind
@@ -15,7 +15,7 @@ from kafkaproto.broker.group.forgotten import ForgottenGroups
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.group_table import GroupTable
 from kafkaproto.broker.group.migration import AnyGroup, check_upgrade, entries_of, to_classic_group, to_consumer_group
-from kafkaproto.broker.group.offset_expiry import OffsetExpiry, is_unused
+from kafkaproto.broker.group.offset_expiry import OffsetExpiry
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.partition_table import PartitionTable
 from kafkaproto.broker.group.pending_offsets import PendingGroups
@@ -27,7 +27,6 @@ from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage, Stored
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics, Topic
-from kafkaproto.broker.group.tombstone_order import order_of, order_of_all
 from kafkaproto.broker.group.visible_groups import VisibleGroups
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
@@ -54,6 +53,15 @@ class Registry:
         """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
         return iter([*self._groups.values()])
 
+    def in_table_order(self) -> list[AnyGroup]:
+        """Return all groups, and the removed groups in `forgotten`, in the order of the tables of Kafka's group coordinators (GC-57)."""
+        groups: dict[str, AnyGroup] = {**self._groups}
+        for group in self.forgotten:
+            groups.setdefault(group.group_id, group)  # a successor has the same offsets
+        if len(groups) < 2:
+            return [*groups.values()]
+        return [groups[group_id] for group_id in self._groups.in_table_order(groups, self.visible.committed.partitions)]
+
     def get(self, group_id: str) -> Group | None:
         """Return a classic group, None if this broker does not have it."""
         group = self._groups.get_any(group_id)
@@ -67,6 +75,10 @@ class Registry:
     def get_any(self, group_id: str) -> AnyGroup | None:
         """Return the group with this id, classic or of the new protocol (KIP-848); None if this broker does not have it."""
         return self._groups.get_any(group_id)
+
+    def get_kept(self, group_id: str) -> AnyGroup | None:
+        """Return the group with this id, or else the removed group in `forgotten`, whose offsets are kept; None if there is neither."""
+        return self._groups.get_any(group_id) or self.forgotten.get(group_id)
 
     def await_writes(self, group_id: str, now_ms: int, done: Stored) -> None:
         """Call `done` when all earlier changes of a group are replicated, but at once if Kafka's group coordinator in Scala is emulated (GC-66)."""
@@ -210,47 +222,6 @@ class Registry:
             self._add_loaded_groups(self._storage.load_group(group_id), now_ms)
         if group is not None and self.get_any(group_id) is None:
             self.changes.ended(group, now_ms)
-
-    def delete(self, group_ids: Sequence[str], now_ms: int) -> dict[str, int]:
-        """Delete groups with their offsets, and return an error code for each id. Only groups without members can be deleted (GC-59)."""
-        results: dict[str, int] = {}
-        for group_id in dict.fromkeys(group_ids):
-            group = self.get_any(group_id)
-            if group is None:
-                results[group_id] = ErrorCode.GROUP_ID_NOT_FOUND
-            elif not group.members and (isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)):
-                keys = order_of_all(group.offsets, group.pending_offsets, is_java=self._storage.is_new_coordinator)
-                results[group_id] = self._storage.delete(group, keys, now_ms, group_too=True)
-                if not results[group_id]:
-                    group.offsets = PartitionTable()
-                    self.remove(group, now_ms)
-            else:
-                results[group_id] = ErrorCode.NON_EMPTY_GROUP
-        return results
-
-    def drop(self, group: AnyGroup, keys: Collection[PartitionKey], now_ms: int) -> int:
-        """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
-
-        keys: if a partition is repeated, Kafka's group coordinator in Java (default from 4.0 on) writes a tombstone each time. Pending transactional
-        offsets of these partitions are also deleted. Returns an error code, 0 for success; after an error nothing is deleted.
-
-        If the group then has neither members nor offsets, Kafka's group coordinator in Scala (3.9) deletes it, unless it had pending transactional
-        offsets before (GC-64). That coordinator writes no tombstones for pending offsets.
-        """
-        is_new = self._storage.is_new_coordinator
-        distinct = dict.fromkeys(keys)
-        group.staged = {key: offset for key, offset in group.staged.items() if key not in distinct}
-        offsets = {key: group.offsets.pop(key) for key in distinct if key in group.offsets}
-        deletes_group = not is_new and is_unused(group)
-        tombstones = order_of(keys, offsets, group.pending_offsets.partitions(), is_java=is_new)
-        error = self._storage.delete(group, tombstones, now_ms, group_too=deletes_group)
-        if error:
-            group.offsets.put_all(offsets)
-            return error
-        self.pending_groups.drop(group.group_id, group.pending_offsets, distinct, keeps_producers=not is_new)
-        if deletes_group:
-            self.remove(group, now_ms)
-        return error
 
     def remove(self, group: AnyGroup, now_ms: int) -> None:
         """Remove a group from memory. Its waiting requests get NOT_COORDINATOR."""

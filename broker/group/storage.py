@@ -176,19 +176,12 @@ class GroupStorage:
         errors = _GROUP_ERRORS if self.is_new_coordinator else _OLD_GROUP_ERRORS
         self._append(group.group_id, [entry], now_ms, lambda error, at_ms: stored(errors.get(error, error), at_ms))
 
-    def delete(
-        self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], now_ms: int, *, group_too: bool
-    ) -> int:
-        """Write tombstones for the offsets that a group committed for the partitions `keys`, without waiting for replicas (GO-9).
-
-        group_too: whether to write tombstones for the group itself as well. Returns an error code. It is always 0 if the broker emulates Kafka's
-        group coordinator in Scala, which deletes offsets and groups even if their tombstones cannot be written.
-        """
+    def tombstones_of(
+        self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], *, group_too: bool
+    ) -> list[Entry]:
+        """Return the tombstones of the offsets that a group committed for the partitions `keys`. group_too: whether to add those of the group."""
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
-        if group_too:
-            entries += self.tombstones(group)
-        error = self._append_only(group.group_id, entries, now_ms)
-        return error if self.is_new_coordinator else ErrorCode.NONE
+        return entries + self.tombstones(group) if group_too else entries
 
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
         """Return the tombstones of a group's own records, without the tombstones of its offsets.
@@ -209,9 +202,10 @@ class GroupStorage:
         if not self.is_new_coordinator:
             return ErrorCode.NONE
         tombstones = [] if replaced is None else self.tombstones(replaced)
-        return self._append_only(group.group_id, [*tombstones, self.entry_of(group)], now_ms)
+        return self.append_only(group.group_id, [*tombstones, self.entry_of(group)], now_ms)
 
-    def _append_only(self, group_id: str, entries: Sequence[Entry], now_ms: int) -> int:
+    def append_only(self, group_id: str, entries: Sequence[Entry], now_ms: int) -> int:
+        """Append records to a group's partition of `__consumer_offsets`, without waiting for replicas. Returns an error code for the client, or 0."""
         if not entries:
             return ErrorCode.NONE
         error = self._append_at_once(group_id, entries, now_ms)

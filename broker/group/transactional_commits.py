@@ -146,7 +146,7 @@ class TransactionalCommits:
                 continue
             self._groups.pending_groups.remove(group_id, [producer_id])
             self._groups.visible.committed.end_transaction(group_id, producer_id, committed=committed)
-            group = self._groups.get_any(group_id) or self._groups.forgotten.get(group_id)
+            group = self._groups.get_kept(group_id)
             if group is not None:
                 group.offsets.update(group.pending_offsets.end(producer_id, committed=committed))
 

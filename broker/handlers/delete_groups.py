@@ -16,7 +16,7 @@ from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.group_partitions import ids_by_partition
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
-from kafkaproto.hash_order import copy_order, hash_order, scala_table_order
+from kafkaproto.hash_order import copy_order, hash_order, scala_map_order, scala_table_order
 from kafkaproto.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from kafkaproto.partitioner import java_hash_bits
 
@@ -32,7 +32,7 @@ def _failed(exchange: Exchange, request: DeleteGroupsRequest, error_code: int) -
 def delete_groups(exchange: Exchange, request: DeleteGroupsRequest) -> Delayed:
     node = exchange.node
     results = {group_id: node.refuses_group(group_id) for group_id in request.groups_names}
-    own = [group_id for group_id, error in results.items() if not error]
+    own = [group_id for group_id in _deletion_order(node, list(results)) if not results[group_id]]
     refused = results.keys() - own
     delayed = Delayed()
 
@@ -41,6 +41,19 @@ def delete_groups(exchange: Exchange, request: DeleteGroupsRequest) -> Delayed:
 
     node.groups.commits.delete_groups(own, exchange.now_ms, reply)
     return delayed
+
+
+def _deletion_order(node: Node, group_ids: list[str]) -> list[str]:
+    """Return group ids in the order in which Kafka's group coordinator deletes the groups, as their tombstones show (GO-9).
+
+    The coordinator in Scala has an immutable `Set` of all ids in the request. group_ids: the ids in the order of the request, also those of groups
+    that other brokers coordinate.
+    """
+    if not node.groups.is_new_coordinator:
+        return scala_map_order(group_ids, java_hash_bits)
+    if not node.groups.is_release_4_1:
+        return group_ids
+    return [group_id for ids in ids_by_partition(node, group_ids) for group_id in copy_order(ids)]
 
 
 def _in_kafkas_order(node: Node, results: dict[str, int], refused: Collection[str]) -> dict[str, int]:

@@ -1,10 +1,10 @@
 """DeleteTopics (key 20, versions 0-6): delete topics by name or id.
 
 v1 adds throttle time; v4 is flexible; v5 adds messages and may return THROTTLING_QUOTA_EXCEEDED (KIP-599); v6 accepts topic ids as well as names.
-Behaviour: each topic is handled independently. A topic that is named twice, or by name and by id, gets one result, with error INVALID_REQUEST (42).
-An entry with both name and id, or with neither, gets the same error and a result of its own (AD-44). With a timeout of 0 or less all topics get error
-REQUEST_TIMED_OUT (AD-43). With `delete.topic.enable=false` no topic is looked up, and all entries get the same error (AD-44). The partitions of a
-topic that can be deleted are charged to the controller mutation quota (Q-18).
+Behaviour: each topic is checked independently; all topics that can be deleted are deleted together. A topic that is named twice, or by name and by
+id, gets one result, with error INVALID_REQUEST (42). An entry with both name and id, or with neither, gets the same error and a result of its own
+(AD-44). With a timeout of 0 or less all topics get error REQUEST_TIMED_OUT (AD-43). With `delete.topic.enable=false` no topic is looked up, and all
+entries get the same error (AD-44). The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
 """
 
 from __future__ import annotations
@@ -68,26 +68,41 @@ def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
         elif topic.topic_id in id_counts:
             results.append(_error(name, topic.topic_id, ErrorCode.INVALID_REQUEST, NAMED_BY_ID_TOO))
         else:
-            results.append(_delete(exchange, mutations, topic))
+            results.append(_charged(mutations, topic))
     for topic_id in ids:
         topic = image.topic_by_id(topic_id)
         if topic is None:
             results.append(_error(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID, NO_SUCH_ID))
         elif topic.name not in names:
-            results.append(_delete(exchange, mutations, topic))
+            results.append(_charged(mutations, topic))
+    results = _delete(exchange, results)
     results += [_repeated(name, NO_TOPIC_ID, "name") for name, times in name_counts.items() if times > 1]
     results += [_repeated(None, topic_id, "id") for topic_id, times in id_counts.items() if times > 1]
     results += [_neither_or_both(t) for t in topics if (t.name is None) == (t.topic_id == NO_TOPIC_ID)]
     return Reply(DeleteTopicsResponse(responses=results))
 
 
-def _delete(exchange: Exchange, mutations: MutationCharge, topic: Topic) -> DeletableTopicResult:
+def _charged(mutations: MutationCharge, topic: Topic) -> DeletableTopicResult:
+    """Charge the partitions of a topic to the controller mutation quota. The result has no error if the topic can be deleted."""
     try:
         mutations.take(len(topic.partitions))
-        exchange.node.cluster.controller.delete_topic(topic.name)
     except KafkaError as error:
         return _error(topic.name, topic.topic_id, error.error_code, error.message)
     return DeletableTopicResult(topic.name, topic.topic_id)
+
+
+def _delete(exchange: Exchange, results: list[DeletableTopicResult]) -> list[DeletableTopicResult]:
+    """Delete all topics whose result has no error, together (GO-9), and return the results. If that fails, each of these topics gets the error."""
+    names = tuple(result.name for result in results if not result.error_code and result.name is not None)
+    try:
+        if names:
+            exchange.node.cluster.controller.delete_topic(*names)
+    except KafkaError as error:
+        return [
+            result if result.error_code else _error(result.name, result.topic_id, error.error_code, error.message)
+            for result in results
+        ]
+    return results
 
 
 def _repeated(name: str | None, topic_id: bytes, what: str) -> DeletableTopicResult:

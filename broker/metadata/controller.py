@@ -153,11 +153,11 @@ class Controller:
         """
         return planning.plan_partitions(self.image, name, count, assignments, counted)
 
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is none."""
-        if name not in self.image.topics:
+    def delete_topic(self, *names: str) -> None:
+        """Delete a topic, or several topics together in one new image. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if one does not exist."""
+        if any(name not in self.image.topics for name in names):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
-        self.publish(self.image.with_topics({}, (name,)), (name,))
+        self.publish(self.image.with_topics({}, names), names)
 
     def topic_configs(self, name: str) -> Mapping[str, str] | None:
         """Return the settings that a topic sets itself, or None if the topic does not exist."""

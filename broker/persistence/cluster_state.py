@@ -201,8 +201,9 @@ class ClusterPersistence:
         """Delete committed offsets of topics that no longer exist. Such offsets exist if a process was killed while deleting the topic (GO-25)."""
         cluster = self._cluster
         topics = {topic for _, _, offsets in cluster.groups.offsets() for topic, _ in offsets}
-        for topic in sorted(topics - cluster.controller.image.topics.keys()):
-            cluster.groups.forget_topic(topic, cluster.actions.now_ms)
+        deleted_topics = sorted(topics - cluster.controller.image.topics.keys())
+        if deleted_topics:
+            cluster.groups.forget_topics(deleted_topics, cluster.actions.now_ms)
 
     def close(self) -> None:
         """Persist that this process has stopped properly, and release the lock of the data directory."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
 from kafkaproto.conformance.internal_topics import read_to_the_end
-from kafkaproto.conformance.scene import read
+from kafkaproto.conformance.scene import read, wait_until
 from kafkaproto.coordinator_records import read_record
 from kafkaproto.records.batch import batches, records
 from kafkaproto.records.record import Record
@@ -17,7 +17,7 @@ OFFSET, CLASSIC_GROUP, GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT,
 """The types of records about a group. Each type is the int16 at the start of the record's key."""
 
 LoggedRecord = tuple[str, tuple[str, int] | None, int | None]
-"""A record of the offsets topic: (group id, partition, offset). `OffsetLog.all_groups` describes these."""
+"""A record of the offsets topic: (group id, partition, offset). `OffsetLog.of_groups` describes these."""
 
 
 class GroupLog:
@@ -75,26 +75,39 @@ class OffsetLog:
         A batch is new if it was written since the last call or, at the first call, since this object was created. The list has the partition of each
         of the group's offset records in the batch, in the order of the records. Tombstones are included.
         """
-        own_keys = [
-            [key for group_id, key, _ in each if key is not None and group_id == self.group.id]
-            for each in self.all_groups()
-        ]
+        own_keys = [[key for _, key, _ in batch if key is not None] for batch in self._new_batches([self.group.id])]
         return [keys for keys in own_keys if keys]
 
-    def all_groups(self) -> list[list[LoggedRecord]]:
-        """Return a list for each new batch with records of any group, with (group id, partition, offset) of each record.
+    def of_groups(self, groups: Iterable[Group], count: int = 1) -> list[list[LoggedRecord]]:
+        """Wait for `count` new records of some groups in partition 0 of the offsets topic. Returns a list with these records for each new batch.
 
-        The partition is the (topic, index) of a committed offset; it is None for a record of the group itself. The offset is None for a tombstone,
-        and -1 for another record of the group itself. A batch is new if it was written since the last call of `new` or of this method.
+        The record of a committed offset is (group id, (topic, partition), offset), and its tombstone is (group id, (topic, partition), None). The
+        tombstone of a record about the group itself is (group id, None, None), and any other such record is (group id, None, -1). A record is new if
+        it was written since the last call of `new` or `of_groups`.
         """
+        group_ids = [group.id for group in groups]
+        new_batches: list[list[LoggedRecord]] = []
+
+        def is_complete() -> bool:
+            new_batches.extend(self._new_batches(group_ids))
+            return sum(map(len, new_batches)) >= count
+
+        wait_until(
+            self.group.subject, is_complete, f"the offsets topic has {count} new records of {len(group_ids)} groups"
+        )
+        return new_batches
+
+    def _new_batches(self, group_ids: Sequence[str]) -> list[list[LoggedRecord]]:
         response = read(self.group.offsets, self._offset)
         assert response.error_code == 0
         self._offset = int(response.high_watermark)
-        return [
+        all_batches = [
             [_logged(record) for record in records(each.view)]
             for each in batches(bytes(response.records))
             if not each.header.is_control
         ]
+        own_batches = [[record for record in batch if record[0] in group_ids] for batch in all_batches]
+        return [batch for batch in own_batches if batch]
 
 
 def _logged(record: Record) -> LoggedRecord:

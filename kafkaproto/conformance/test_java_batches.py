@@ -9,12 +9,26 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from kafkaproto.conformance.consumer_groups import ConsumerGroup
 from kafkaproto.conformance.group_log import OffsetLog
-from kafkaproto.conformance.groups import Group
+from kafkaproto.conformance.groups import Group, commit, make_stable
+from kafkaproto.conformance.internal_topics import topic_setting
 from kafkaproto.conformance.scene import new_topic
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_java_coordinator import java
+from kafkaproto.conformance.test_offset_batches import (
+    TOO_LARGE,
+    TOO_LONG,
+    WITH_NAMES,
+    in_tables,
+    new_topics,
+    offsets_of,
+)
+from kafkaproto.conformance.test_offset_order import Requested, flat
 from kafkaproto.conformance.test_transactions import begun
+from kafkaproto.hash_order import copy_order, timeline_order
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -30,13 +44,13 @@ from kafkaproto.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from kafkaproto.partitioner import java_hash_bits
 
 PROFILE = "consumer"
 pytestmark = pytest.mark.needs(offsets_topic=True)
 __all__ = ["java"]
 
-TOO_LONG = "x" * 4097
-TOO_LARGE = 12
+UNKNOWN_SERVER_ERROR = -1
 Commits = Sequence[tuple[int, int, str]]
 """The entries of an offset commit for one topic: (partition, offset, metadata) of each."""
 
@@ -60,19 +74,19 @@ def commit_errors_in_transaction(group: Group, topic: str, commits: Commits) -> 
 
 
 @pytest.mark.rule("GO-4", "GO-15")
-@pytest.mark.parametrize("commit", [commit_errors, commit_errors_in_transaction])
+@pytest.mark.parametrize("commit_all", [commit_errors, commit_errors_in_transaction])
 @pytest.mark.parametrize("long", [(), (3,), (0,), (0, 2, 3)])
 def test_offset_commit_writes_a_record_each_time_that_it_names_a_partition(
-    java: Subject, commit: Callable[[Group, str, Commits], list[int]], long: Sequence[int]
+    java: Subject, commit_all: Callable[[Group, str, Commits], list[int]], long: Sequence[int]
 ) -> None:
     """An entry whose metadata is too long gets no record. long: the positions of these entries."""
     group, topic = Group(java, 0), new_topic(java, partitions=2).name
     commits = [(i, 5 + n, TOO_LONG if n in long else "") for n, i in enumerate((0, 1, 0, 0, 1))]
     log = OffsetLog(group)
-    assert commit(group, topic, commits) == [TOO_LARGE if n in long else 0 for n in range(5)]
+    assert commit_all(group, topic, commits) == [TOO_LARGE if n in long else 0 for n in range(5)]
     written = [(group.id, (topic, index), offset) for index, offset, text in commits if not text]
-    assert [batch for batch in log.all_groups() if batch[0][0] == group.id] == [written]
-    if commit is commit_errors:
+    assert log.of_groups([group]) == [written]
+    if commit_all is commit_errors:
         assert group.committed() == {key: offset for _, key, offset in written}
 
 
@@ -88,3 +102,101 @@ def test_offset_delete_writes_a_tombstone_each_time_that_it_names_a_partition(ja
     assert {p.error_code for t in response.topics for p in t.partitions} == {0}
     assert log.new() == [[(topic, index) for index in (1, 0, 4, 1, 0, 0)]]
     assert group.committed() == {}
+
+
+def committed_groups(subject: Subject, count: int, topics: Requested) -> list[Group]:
+    """Return groups of partition 0 of the offsets topic that have committed offsets for these partitions, given as (topic, partitions)."""
+    groups = [Group(subject, 0) for _ in range(count)]
+    for group in groups:
+        assert set(commit(group, offsets_of(topics)).values()) == {0}
+    return groups
+
+
+@pytest.mark.rule("GO-9", "GC-59")
+def test_delete_groups_writes_tombstones_of_all_groups_of_a_partition_as_one_batch(java: Subject) -> None:
+    """A group that has members, and one that does not exist, are not deleted. Before 4.1, the groups have the order of the request."""
+    topics = new_topics(java, [3, 1, 2], [0])
+    unknown, stable, *groups = committed_groups(java, 14, topics)
+    assert unknown.ask(DeleteGroupsRequest([unknown.id]), 2).results[0].error_code == 0
+    make_stable(stable.client(version=3))
+    group_ids = [each.id for each in (*groups[::-2], unknown, stable, *groups[::2])]
+    has_set, log = not ConsumerGroup(java).stores_topics, OffsetLog(stable)
+    results = stable.ask(DeleteGroupsRequest(group_ids), 2).results
+    assert {result.group_id for result in results if result.error_code} == {unknown.id, stable.id}
+    if has_set:
+        group_ids = copy_order(group_ids)
+    assert log.of_groups([stable, unknown, *groups]) == [
+        [
+            (group_id, key, None)
+            for group_id in group_ids
+            if group_id not in (unknown.id, stable.id)
+            for key in (*in_tables(topics), None)
+        ]
+    ]
+
+
+def _delete(subject: Subject, *topics: str) -> None:
+    responses = subject.ask_once(DeleteTopicsRequest(topic_names=[*topics], timeout_ms=5000), WITH_NAMES).responses
+    assert {response.error_code for response in responses} == {0}
+
+
+@pytest.mark.rule("GO-9", "GO-25")
+def test_topics_deleted_together_get_the_tombstones_of_all_groups_as_one_batch(java: Subject) -> None:
+    """The groups and topics have the order of Kafka's tables, and the partitions of a topic are sorted.
+
+    The table of groups also contains groups of other tests, so its size is unknown. The test accepts the order of every possible size.
+    """
+    topics = new_topics(java, [3, 1, 2], [0, 1], [0])
+    groups = committed_groups(java, 14, topics)
+    log = OffsetLog(groups[0])
+    _delete(java, topics[1][0], topics[0][0])
+    [batch] = log.of_groups(groups)
+    indexes = {name: sorted(indexes) for name, indexes in topics}
+    deleted = [name for name in timeline_order(indexes, java_hash_bits) if name != topics[2][0]]
+    group_ids = list(dict.fromkeys(group_id for group_id, _, _ in batch))
+    assert group_ids in [
+        timeline_order([group.id for group in groups], java_hash_bits, 3 * 2**power) for power in range(16)
+    ]
+    assert batch == [(group_id, (name, i), None) for group_id in group_ids for name in deleted for i in indexes[name]]
+
+
+@pytest.mark.rule("GO-9", "GO-25", "TX-43")
+def test_pending_offsets_of_deleted_topics_get_tombstones_after_committed_offsets(java: Subject) -> None:
+    """Each pending offset gets a tombstone of its own, in the order of Kafka's tables: by producer, group and topic, then by partition."""
+    topics = new_topics(java, [0, 1], [0])
+    [(name, _), (other, _)] = topics
+    first, second = committed_groups(java, 2, [(name, [0])])
+    producers = [begun(java, new_topic(java)) for _ in range(2)]
+    for producer in producers:
+        assert producer.add_offsets(first) == 0 == producer.add_offsets(second)
+        for group in (first, second):
+            assert set(producer.commit_offsets(group, {(name, 1): 5, (name, 0): 5, (other, 0): 5}).values()) == {0}
+    log = OffsetLog(first)
+    _delete(java, name, other)
+    [batch] = log.of_groups([first, second])
+    assert {(group_id, key) for group_id, key, _ in batch[:2]} == {(group.id, (name, 0)) for group in (first, second)}
+    keys = [(each, i) for each in timeline_order(dict(topics), java_hash_bits) for i in sorted(dict(topics)[each])]
+    group_ids = timeline_order([first.id, second.id], java_hash_bits)
+    assert batch[2:] == [(group_id, key, None) for group_id in group_ids for key in keys] * 2
+    for producer in producers:
+        producer.finish(commit=False)
+
+
+@pytest.mark.rule("GO-9", "GO-23")
+def test_delete_groups_whose_tombstones_exceed_max_message_bytes_deletes_none(java: Subject) -> None:
+    """A request that deletes fewer groups succeeds. For deleted topics, the tombstones are split into several batches."""
+    topics = new_topics(java, [0, 1, 2], [0, 1])
+    groups = committed_groups(java, 8, topics)
+    log = OffsetLog(groups[0])
+    with topic_setting(groups[0].offsets, "max.message.bytes", "900"):
+        results = groups[0].ask(DeleteGroupsRequest([group.id for group in groups]), 2).results
+        assert {result.error_code for result in results} == {UNKNOWN_SERVER_ERROR}
+        assert groups[0].ask(DeleteGroupsRequest([groups[0].id]), 2).results[0].error_code == 0
+        assert len(log.of_groups(groups)) == 1
+        _delete(java, *(name for name, _ in topics))
+        records = [record for batch in log.of_groups(groups, 35) for record in batch]
+        assert len({group_id for group_id, _, _ in records[::5]}) == 7
+        keys = [
+            key for name in timeline_order(dict(topics), java_hash_bits) for key in flat([(name, dict(topics)[name])])
+        ]
+        assert records == [(group_id, key, None) for group_id, _, _ in records[::5] for key in keys]

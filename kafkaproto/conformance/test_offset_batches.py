@@ -10,13 +10,15 @@ import pytest
 from kafkaproto.conformance.group_log import OffsetLog
 from kafkaproto.conformance.groups import Group, Offsets, commit, has_new_coordinator
 from kafkaproto.conformance.internal_topics import reassign
-from kafkaproto.conformance.scene import make_lead, new_topic, wait_until
+from kafkaproto.conformance.scene import Topic, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_java_coordinator import commit_in_transaction
 from kafkaproto.conformance.test_offset_order import Requested, flat
 from kafkaproto.conformance.test_transactions import begun
 from kafkaproto.hash_order import (
     ALL_BITS,
+    concurrent_order,
+    java_order,
     partition_hash_bits,
     scala_copy_order,
     scala_filtered_order,
@@ -24,6 +26,7 @@ from kafkaproto.hash_order import (
     scala_table_order,
     timeline_order,
     topic_id_partition_hash_bits,
+    uuid_hash_bits,
 )
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
@@ -187,6 +190,52 @@ def test_scala_coordinator_orders_deleted_topic_tombstones_by_hash_java_by_parti
     keys = [(name, index) for index in sorted(indexes)]
     expected = keys if has_new_coordinator(subject) else scala_map_order(keys, partition_hash_bits)
     assert wait_until(subject, log.new, f"the tombstones of group {group.id} are replicated") == [expected]
+
+
+@pytest.mark.rule("GO-9", "GC-59")
+@pytest.mark.releases(before="4.0")
+@pytest.mark.parametrize("count", [3, 40])
+def test_scala_coordinator_deletes_groups_one_by_one_in_scala_hash_order(subject: Subject, count: int) -> None:
+    """The order is that of an immutable `Set` of Scala with all groups of the request, also those that are not deleted."""
+    groups, topics = [Group(subject, 0) for _ in range(count)], new_topics(subject, [1, 0])
+    for group in groups[1:]:
+        assert set(commit(group, offsets_of(topics)).values()) == {0}
+    log = OffsetLog(groups[0])
+    results = groups[0].ask(DeleteGroupsRequest([group.id for group in groups[::-1]]), 2).results
+    assert {result.group_id for result in results if not result.error_code} == {group.id for group in groups[1:]}
+    keys = scala_table_order(flat(topics), partition_hash_bits)
+    assert log.of_groups(groups) == [
+        [(group_id, key, None) for key in keys]
+        for group_id in scala_map_order([group.id for group in groups[::-1]], java_hash_bits)
+        if group_id != groups[0].id
+    ]
+
+
+@pytest.mark.rule("GO-9", "GO-25")
+@pytest.mark.releases(before="4.0")
+@pytest.mark.parametrize("indexes", [[1, 0], [4, 2, 0, 3, 1]])
+def test_scala_coordinator_writes_a_batch_per_group_for_topics_deleted_together(
+    subject: Subject, indexes: list[int]
+) -> None:
+    """Up to four tombstones of a group are ordered by topic and partition. The topics have the order of a Java hash table of topic ids.
+
+    The groups have the order of a Java `ConcurrentHashMap` that also contains groups of other tests. The test accepts the order of every size.
+    """
+    groups, topics = [Group(subject, 0) for _ in range(9)], new_topics(subject, indexes, indexes, [0])
+    for group in groups:
+        assert set(commit(group, offsets_of(topics)).values()) == {0}
+    ids = {Topic(subject, name).metadata().topic_id: name for name, _ in topics[1::-1]}
+    log = OffsetLog(groups[0])
+    request = DeleteTopicsRequest(topic_names=list(ids.values()), timeout_ms=5000)
+    assert {each.error_code for each in subject.ask_once(request, WITH_NAMES).responses} == {0}
+    written = log.of_groups(groups, 2 * len(indexes) * len(groups))
+    keys = [(ids[topic_id], index) for topic_id in java_order(ids, uuid_hash_bits) for index in sorted(indexes)]
+    group_ids = [batch[0][0] for batch in written]
+    assert group_ids in [
+        concurrent_order([group.id for group in groups], java_hash_bits, 3 * 2**power) for power in range(16)
+    ]
+    expected_keys = scala_map_order(keys, partition_hash_bits)
+    assert written == [[(group_id, key, None) for key in expected_keys] for group_id in group_ids]
 
 
 @pytest.mark.rule("GO-9", "GO-11")

@@ -18,7 +18,8 @@ from kafkaproto.conformance.test_unreplicated_changes import commit_of, send
 from kafkaproto.coordinator_records import write_key, write_value
 from kafkaproto.data.group_metadata_key import GroupMetadataKey
 from kafkaproto.data.group_metadata_value import GroupMetadataValue
-from kafkaproto.hash_order import partition_hash_bits, scala_copy_order
+from kafkaproto.hash_order import concurrent_order, partition_hash_bits, scala_copy_order, timeline_order
+from kafkaproto.partitioner import java_hash_bits
 from kafkaproto.records.batch import NewRecord, build_batch
 
 PROFILE = "maintenance"
@@ -300,6 +301,31 @@ def test_tombstones_of_expired_offsets_have_the_hash_order_of_kafka(subject: Sub
     else:
         expected = scala_copy_order(expired, partition_hash_bits)
     assert wait_until(subject, log.new, f"the tombstones of group {group.id} are replicated") == [expected]
+
+
+@pytest.mark.rule("GO-9", "GO-24")
+def test_offsets_of_several_groups_expire_in_the_order_of_kafkas_tables(subject: Subject) -> None:
+    """The coordinator in Java writes the tombstones of all groups as one batch, the one in Scala a batch for each group.
+
+    The tables also contain groups of other tests. The test accepts the order of every possible size. All offsets expire at the same time.
+    """
+    topic, groups = new_topic(subject, partitions=2).name, [Group(subject, 0) for _ in range(9)]
+    end_ms = subject.epoch_ms() + SEVERAL_CHECKS_MS
+    for group in groups:
+        retention_ms = end_ms - subject.epoch_ms()
+        errors = commit(group, {topic: {1: (5, ""), 0: (5, "")}}, WITH_RETENTION, retention_time_ms=retention_ms)
+        assert set(errors.values()) == {0}
+    log = OffsetLog(groups[0])
+    is_java, written = has_new_coordinator(subject), log.of_groups(groups, 2 * len(groups))
+    group_ids = list(dict.fromkeys(group_id for batch in written for group_id, _, _ in batch))
+    order = timeline_order if is_java else concurrent_order
+    assert group_ids in [order([each.id for each in groups], java_hash_bits, 3 * 2**power) for power in range(16)]
+    if is_java:
+        keys = [*in_tables([(topic, [1, 0])]), None]
+        assert written == [[(group_id, key, None) for group_id in group_ids for key in keys]]
+    else:
+        ordered_keys = scala_copy_order([(topic, 1), (topic, 0)], partition_hash_bits)
+        assert written == [[(group_id, key, None) for key in ordered_keys] for group_id in group_ids]
 
 
 @pytest.mark.rule("GC-14", "GO-24")

@@ -114,7 +114,7 @@ def test_offset_fetch_for_all_topics_returns_all_committed_offsets_of_the_group(
 
 def test_deleting_a_topic_deletes_its_committed_offsets(bench: Bench) -> None:
     commit(bench, 5, keys=(T0, ("kept", 0)))
-    bench.coordinator.commits.forget_topic("t", bench.now_ms)
+    bench.coordinator.commits.deletions.forget_topics(["t"], bench.now_ms)
     assert fetched(bench) is None and fetched(bench, ("kept", 0)) == 5
 
 
@@ -215,7 +215,7 @@ def test_list_groups_and_describe_groups_return_state_members_and_metadata(bench
 def test_delete_groups_deletes_empty_groups_and_rejects_groups_with_members(bench: Bench) -> None:
     (member,) = bench.stable(1)
     commit(bench, 5, member, 1)
-    delete = bench.coordinator.groups.delete
+    delete = bench.coordinator.commits.deletions.delete_groups
     assert delete(["g", "nobody"], bench.now_ms) == {"g": NON_EMPTY_GROUP, "nobody": GROUP_NOT_FOUND}
     bench.leave(LeavingMember(member))
     assert delete(["g", "g"], bench.now_ms) == {"g": 0}

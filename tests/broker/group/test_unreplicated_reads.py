@@ -14,6 +14,7 @@ from kafkaproto.broker.group.offsets import CommittedOffset
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.replay import Loaded, load
 from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.broker.group.tombstones import Tombstones
 from kafkaproto.broker.replication.coordinator_log import LoggedRecord
 from kafkaproto.conformance.consumer_groups import ConsumerGroup
 from kafkaproto.conformance.groups import OFFSETS_TOPIC
@@ -69,7 +70,9 @@ class Coordinator:
         assert self.storage.store_now(group, 0) == 0
 
     def delete(self, group_id: str) -> None:
-        assert self.storage.delete(ClassicGroup(group_id, 0), [KEY], 0, group_too=False) == 0
+        tombstones = Tombstones(self.storage)
+        tombstones.add(ClassicGroup(group_id, 0), [KEY], group_too=False)
+        assert tombstones.write(0) == {group_id: 0}
 
     def fetched(self, group_id: str) -> int | None:
         assert self.committed.is_behind(group_id)

@@ -93,7 +93,7 @@ def test_committed_offsets_stay_in_metadata_log_if_offsets_topic_cannot_be_creat
 def test_group_deleted_after_migration_to_the_offsets_topic_stays_deleted_at_restart(processes: Processes) -> None:
     after = processes.crash_and_restart()
     broker = after.state.nodes[0]
-    assert broker.groups.groups.delete(["second"], after.now_ms) == {"second": 0}
+    assert broker.groups.commits.deletions.delete_groups(["second"], after.now_ms) == {"second": 0}
     after = processes.crash_and_restart()
     assert committed(after, "second", "t") == -1
     assert {g.group_id for g in after.state.groups.list_groups()} == {"first", "third"}

@@ -380,7 +380,7 @@ def test_topic_deleted_just_before_a_crash_has_no_committed_offsets_when_recreat
     processes.cluster.topic("t")
     assert commit(processes.cluster, "g", "t", 7) == 0
     with monkeypatch.context() as killed:
-        killed.setattr(AllGroups, "forget_topic", lambda *_: None)
+        killed.setattr(AllGroups, "forget_topics", lambda *_: None)
         processes.cluster.state.controller.delete_topic("t")
     after = processes.crash_and_restart()
     after.topic("t")

@@ -44,7 +44,7 @@ def test_topic_id_of_a_committed_offset_survives_restarts(tmp_path: Path, monkey
     assert commit_by_id(processes.cluster, 7) == 0
     assert committed_by_id(processes.crash_and_restart()) == 7
     with monkeypatch.context() as killed:
-        killed.setattr(AllGroups, "forget_topic", lambda *_: None)
+        killed.setattr(AllGroups, "forget_topics", lambda *_: None)
         processes.cluster.state.controller.delete_topic("t")
         processes.cluster.topic("t")
     for cluster in (processes.cluster, processes.crash_and_restart(), processes.crash_and_restart()):

@@ -108,7 +108,7 @@ def test_pending_offsets_of_a_deleted_group_return_when_a_3_9_broker_loads_them(
     topic = bench.topic(2)
     producer, group = begin(bench, topic)
     leader, _ = bench.cluster.state.controller.image.leader_of(OFFSETS_TOPIC, group.index)
-    deleted = bench.cluster.state.nodes[leader].groups.groups.delete([group.id], bench.epoch_ms())
+    deleted = bench.cluster.state.nodes[leader].groups.commits.deletions.delete_groups([group.id], bench.epoch_ms())
     assert deleted == {group.id: ErrorCode.NONE}
     if moves:
         move(bench, group)
