@@ -60,7 +60,7 @@ class Commits:
             is_release_4=consumers.is_release_4,
         )
         """Handles offsets that producers commit in transactions."""
-        self.deletions = Deletions(groups, storage)
+        self.deletions = Deletions(groups, storage, is_release_4=consumers.is_release_4)
         """Deletes groups and offsets at once, without waiting for replicas."""
 
     def commit(

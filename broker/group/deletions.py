@@ -36,11 +36,15 @@ class _Deletion(NamedTuple):
 
 
 class Deletions:
-    """Deletes groups and committed offsets of one broker, and writes the tombstones of everything that is deleted together in Kafka's batches."""
+    """Deletes groups and committed offsets of one broker, and writes the tombstones of everything that is deleted together in Kafka's batches.
 
-    def __init__(self, groups: Registry, storage: GroupStorage) -> None:
+    is_release_4: whether the rules of Kafka 4.0 and later apply.
+    """
+
+    def __init__(self, groups: Registry, storage: GroupStorage, *, is_release_4: bool = False) -> None:
         self._groups = groups
         self._storage = storage
+        self._is_release_4 = is_release_4
 
     def delete_groups(self, group_ids: Sequence[str], now_ms: int) -> dict[str, int]:
         """Delete groups with their offsets, and return an error code for each id. Only groups without members can be deleted (GC-59)."""
@@ -53,7 +57,12 @@ class Deletions:
             elif group.members or not (isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)):
                 results[group_id] = ErrorCode.NON_EMPTY_GROUP
             else:
-                keys = order_of_all(group.offsets, group.pending_offsets, is_java=self._storage.is_new_coordinator)
+                keys = order_of_all(
+                    group.offsets,
+                    group.pending_offsets,
+                    is_java=self._storage.is_new_coordinator,
+                    is_release_4=self._is_release_4,
+                )
                 tombstones.add(group, keys, group_too=True)
                 results[group_id] = ErrorCode.NONE
         for group_id, error in tombstones.write(now_ms).items():

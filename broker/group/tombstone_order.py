@@ -22,15 +22,25 @@ from kafkaproto.hash_order import (
 from kafkaproto.partitioner import java_hash_bits
 
 
-def order_of_all(offsets: PartitionTable[Any], pending: PendingOffsets, *, is_java: bool) -> list[PartitionKey]:
+def order_of_all(
+    offsets: PartitionTable[Any], pending: PendingOffsets, *, is_java: bool, is_release_4: bool
+) -> list[PartitionKey]:
     """Return the partitions of a group that is deleted, in the order of their tombstones.
 
-    pending: the offsets in open transactions. is_java: whether the broker emulates Kafka's group coordinator in Java, otherwise the one in Scala.
-    With the one in Java, partitions that have only a pending offset come last. The one in Scala writes no tombstones for them.
+    pending: the offsets in open transactions. is_java: whether the broker emulates Kafka's group coordinator in Java, otherwise the one in Scala. The
+    one in Scala writes no tombstones for partitions that have only a pending offset. With the one in Java, these partitions come last. is_release_4:
+    whether this coordinator is that of Kafka 4.0 or later, which has a table of these partitions. Before, it has a table of producers, and writes a
+    tombstone for each producer that has a pending offset of the partition.
     """
     if not is_java:
         return _in_scala_map(offsets.in_scala_order())
-    return [*offsets.in_table_order(), *(key for key in pending.partitions() if key not in offsets)]
+    keys = [*offsets.in_table_order()]
+    if is_release_4:
+        keys += [key for key in PartitionTable(pending.partitions()).in_table_order() if key not in offsets]
+    else:
+        for producer_id in timeline_order(pending, long_hash_bits):
+            keys += [key for key in pending.in_table_order(producer_id) if key not in offsets]
+    return keys
 
 
 def order_of_expired(

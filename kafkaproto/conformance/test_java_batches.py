@@ -26,7 +26,7 @@ from kafkaproto.conformance.test_offset_batches import (
 )
 from kafkaproto.conformance.test_offset_order import Requested, flat
 from kafkaproto.conformance.test_transactions import begun
-from kafkaproto.hash_order import copy_order, timeline_order
+from kafkaproto.hash_order import copy_order, long_hash_bits, timeline_order
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.offset_commit import (
@@ -178,6 +178,34 @@ def test_pending_offsets_of_deleted_topics_get_tombstones_after_committed_offset
     keys = [(each, i) for each in timeline_order(dict(topics), java_hash_bits) for i in sorted(dict(topics)[each])]
     group_ids = timeline_order([first.id, second.id], java_hash_bits)
     assert batch[2:] == [(group_id, key, None) for group_id in group_ids for key in keys] * 2
+    for producer in producers:
+        producer.finish(commit=False)
+
+
+@pytest.mark.rule("GO-9", "TX-43")
+def test_delete_groups_writes_tombstones_of_pending_offsets_after_committed_ones(java: Subject) -> None:
+    """From 4.0 on, the pending offsets have the order of the tables of topics and partitions. Before, there is a table of producers.
+
+    A committed partition gets no further tombstone. Another partition gets one for each producer before 4.0, and a single one from 4.0 on.
+    """
+    [(name, _), (other, _)] = topics = new_topics(java, [5, 0, 1, 9, 6, 2], [0])
+    [group], is_release_4 = committed_groups(java, 1, [(name, [0])]), ConsumerGroup(java).is_release_4
+    producers = [begun(java, new_topic(java)) for _ in range(2)]
+    pending: list[Requested] = [[(name, [5, 0, 1, 9]), (other, [0])], [(name, [6, 5, 2])]]
+    for producer, parts in zip(producers, pending, strict=True):
+        assert producer.add_offsets(group) == 0
+        errors = producer.commit_offsets(group, dict.fromkeys(flat(parts), 5))
+        assert set(errors.values()) == {0}
+    log = OffsetLog(group)
+    assert group.ask(DeleteGroupsRequest([group.id]), 2).results[0].error_code == 0
+    if is_release_4:
+        keys = in_tables(topics)
+    else:
+        parts_of = {p.producer_id: parts for p, parts in zip(producers, pending, strict=True)}
+        keys = [
+            key for producer_id in timeline_order(parts_of, long_hash_bits) for key in in_tables(parts_of[producer_id])
+        ]
+    assert log.new() == [[(name, 0), *(key for key in keys if key != (name, 0))]]
     for producer in producers:
         producer.finish(commit=False)
 
