@@ -102,7 +102,7 @@ class Deletions:
         is_java = self._storage.is_new_coordinator
         tombstones = Tombstones(self._storage)
         deletions = []
-        for group in self._groups.in_table_order():
+        for group in self._in_offsets_order() if is_java else self._groups.in_table_order():
             ordered_keys = order_of_topics(topics, group.offsets, is_java=is_java)
             others = (*group.pending_offsets.partitions(), *group.staged)
             keys = dict.fromkeys((*ordered_keys, *(key for key in others if key[0] in topics)))
@@ -117,6 +117,14 @@ class Deletions:
         tombstones.write(now_ms, may_split=True)
         for deletion in deletions:
             self._finish(deletion, now_ms)
+
+    def _in_offsets_order(self) -> list[AnyGroup]:
+        """Return all groups, also removed ones whose offsets are kept: first those with committed offsets, in the order of Kafka's tables of them."""
+        kept_groups = {group.group_id: group for group in (*self._groups.forgotten, *self._groups)}
+        first_ids = self._groups.with_offsets.in_table_order()
+        return [
+            kept_groups[group_id] for group_id in dict.fromkeys((*first_ids, *kept_groups)) if group_id in kept_groups
+        ]
 
     def _begin(
         self,
@@ -139,5 +147,7 @@ class Deletions:
         self._groups.pending_groups.drop(
             group.group_id, group.pending_offsets, deletion.keys, keeps_producers=not is_java
         )
+        if is_java:
+            self._groups.with_offsets.update(group)
         if deletion.deletes_group:
             self._groups.remove(group, now_ms)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import GroupState
+from kafkaproto.broker.group.groups_with_offsets import GroupsWithOffsets
 from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import PartitionKey, expired
 from kafkaproto.broker.group.rebalance import Rebalance
@@ -34,6 +35,9 @@ class ExpiringGroups(Protocol):
     """Interface of the collection of one coordinator's groups, with the methods that `OffsetExpiry` uses. `Registry` implements it."""
 
     def __iter__(self) -> Iterator[AnyGroup]: ...
+
+    @property
+    def with_offsets(self) -> GroupsWithOffsets: ...
 
     def in_table_order(self) -> list[AnyGroup]: ...
 
@@ -117,6 +121,8 @@ class OffsetExpiry:
                 group.offsets.put_all(offsets)
                 continue
             group.pending_offsets.reinstate(offsets)
+            if self._storage.is_new_coordinator:
+                self._groups.with_offsets.update(group)
             if deletes_group:
                 self._groups.remove(group, now_ms)
 

@@ -14,6 +14,7 @@ from kafkaproto.broker.group.consumer_members import cancel_timers
 from kafkaproto.broker.group.forgotten import ForgottenGroups
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.group_table import GroupTable
+from kafkaproto.broker.group.groups_with_offsets import GroupsWithOffsets
 from kafkaproto.broker.group.migration import AnyGroup, check_upgrade, entries_of, to_classic_group, to_consumer_group
 from kafkaproto.broker.group.offset_expiry import OffsetExpiry
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
@@ -48,6 +49,8 @@ class Registry:
         self.forgotten = ForgottenGroups(storage)
         self.visible = VisibleGroups(self, storage, self._groups.in_table_order)
         """The groups as requests that only read, such as DescribeGroups, see them."""
+        self.with_offsets = GroupsWithOffsets(storage.partition_of)
+        """The groups with committed offsets. Its users update it after each change; it stays empty for the coordinator in Scala."""
 
     def __iter__(self) -> Iterator[AnyGroup]:
         """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
@@ -227,6 +230,7 @@ class Registry:
         """Remove a group from memory. Its waiting requests get NOT_COORDINATOR."""
         _unload_group(group, self._rebalance, now_ms)
         self.pending_groups.remove(group.group_id, group.pending_offsets)
+        self.with_offsets.discard(group.group_id)
         self._groups.pop(group.group_id, None)
         self.changes.ended(group, now_ms)
         if not self._groups:
@@ -242,6 +246,7 @@ class Registry:
     def _add_loaded_groups(self, loaded: Loaded, now_ms: int) -> None:
         for group_id, consumer in loaded.consumers.items():
             consumer.offsets = loaded.offsets.get(group_id) or PartitionTable()
+            self.with_offsets.update(consumer)
             consumer.created_at = ALWAYS
             self._groups[group_id] = consumer
             self._expiry.watch(now_ms)
@@ -251,6 +256,8 @@ class Registry:
             group = self.create(group_id, now_ms)
             group.created_at = ALWAYS
             group.offsets = offsets if self._storage.is_new_coordinator else PartitionTable(offsets)
+            if self._storage.is_new_coordinator:
+                self.with_offsets.update(group)
             if stored_group is not None:
                 group.restore(stored_group, now_ms)
             self.changes.loaded(group, now_ms)
@@ -265,11 +272,13 @@ class Registry:
         """Drop the groups of partition `index` of `__consumer_offsets` from memory."""
         self.visible.committed.drop(index)
         self._unload(lambda group_id: self._storage.partition_of(group_id) == index, now_ms)
+        self.with_offsets.drop_table(index)
         self._groups.drop_table(index)
 
     def unload_all(self, now_ms: int) -> None:
         """Drop all groups and their tables from memory, because the broker stops."""
         self._unload(lambda group_id: True, now_ms)
+        self.with_offsets.clear()
         self._groups.drop_all_tables()
 
     def _unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
@@ -300,6 +309,8 @@ class Registry:
         error = self._storage.store_now(group, now_ms)
         if error:
             self.remove(group, now_ms)
+        elif self._storage.is_new_coordinator:
+            self.with_offsets.update(group)
         return error
 
 
