@@ -1,19 +1,121 @@
-"""The partitions that are assigned to a member of a consumer group (KIP-848)."""
+"""The partitions that are assigned to a member of a consumer group (KIP-848), in the order of Kafka's hash tables.
+
+Kafka keeps an assignment as a `HashMap` of topic ids to `HashSet`s of partition indexes. Their order is visible in responses and in stored records.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from kafkaproto.hash_order import java_order, uuid_hash_bits
+from kafkaproto.hash_order import SMALLEST_TABLE, java_order, uuid_hash_bits
+from kafkaproto.hash_table import JavaTable, table_for
 
 Assignment = Mapping[bytes, frozenset[int]]
-"""Maps topic ids to partition indexes. Topics without partitions are left out."""
+"""Maps topic ids to partition indexes. Topics without partitions are left out.
+
+Topics and indexes have the order of Kafka's tables (GN-27); only comparisons ignore it. The indexes of each topic are an `Indexes` where their order
+matters.
+"""
 Place = tuple[bytes, int]
 """Identifies an assigned partition: (topic id, partition index)."""
 
 NOTHING: Assignment = {}
 
 
-def in_topic_order(assignment: Assignment) -> list[tuple[bytes, frozenset[int]]]:
-    """Return the items of an assignment in the order in which Kafka's responses list the topics: that of a Java `HashMap` of topic ids (GN-27)."""
-    return [(topic_id, assignment[topic_id]) for topic_id in java_order(sorted(assignment), uuid_hash_bits)]
+class Indexes(frozenset[int]):
+    """The assigned partitions of one topic. Iterating over it returns the indexes in the order in which it was created from them."""
+
+    __slots__ = ("_in_order",)
+    _in_order: tuple[int, ...]
+
+    def __new__(cls, in_order: Iterable[int]) -> Indexes:
+        """Create the set from indexes in the order of Kafka's table."""
+        indexes = tuple(in_order)
+        self = super().__new__(cls, indexes)
+        self._in_order = indexes
+        return self
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._in_order)
+
+
+def index_bits(index: int) -> int:
+    """Return the 32 bits of `hashCode()` of a partition index in Java, which is the index itself."""
+    return index
+
+
+def copied(indexes: Iterable[int]) -> JavaTable[int]:
+    """Return the table of a Java `HashSet` that is created from partition indexes."""
+    return JavaTable.copy_of(indexes, index_bits)
+
+
+def from_record(listed: Iterable[tuple[bytes, Iterable[int]]]) -> Assignment:
+    """Return the assignment that Kafka keeps in memory for a stored record. listed: (topic id, partition indexes) pairs, in the record's order.
+
+    Kafka replays each record that it writes, so this is also the order of an assignment that was just stored.
+    """
+    by_topic = {topic_id: Indexes(copied(indexes)) for topic_id, indexes in listed}
+    return {topic_id: by_topic[topic_id] for topic_id in java_order(by_topic, uuid_hash_bits) if by_topic[topic_id]}
+
+
+def replayed(assignment: Assignment) -> Assignment:
+    """Return an assignment in the order that it has in Kafka's memory after its record was written and replayed."""
+    return from_record(assignment.items())
+
+
+class AssignmentTable:
+    """An assignment that changes: a Java `HashMap` of topic ids to `HashSet`s of partition indexes.
+
+    table: the number of buckets of the empty `HashMap`, a power of two.
+    """
+
+    def __init__(self, table: int = SMALLEST_TABLE) -> None:
+        self._topics = JavaTable(uuid_hash_bits, table)
+        self._indexes: dict[bytes, JavaTable[int]] = {}
+
+    @classmethod
+    def copy_of(cls, assignment: Assignment) -> AssignmentTable:
+        """Return a deep copy, as `AssignorHelpers.deepCopyAssignment` makes it."""
+        copy = cls(table_for(len(assignment)))
+        for topic_id, indexes in assignment.items():
+            copy.put(topic_id, copied(indexes))
+        return copy
+
+    def put(self, topic_id: bytes, indexes: JavaTable[int]) -> None:
+        """Add a topic with its partitions by calling `put`. Does nothing if `indexes` is empty."""
+        if indexes:
+            self._topics.add(topic_id)
+            self._indexes[topic_id] = indexes
+
+    def add(self, topic_id: bytes, indexes: Iterable[int], table: int = SMALLEST_TABLE) -> None:
+        """Add partitions of a topic with one call of `computeIfAbsent`.
+
+        table: the number of buckets of the `HashSet` that is created if the topic has no partitions yet.
+        """
+        self._topics.add_first(topic_id)
+        if topic_id not in self._indexes:
+            self._indexes[topic_id] = JavaTable(index_bits, table)
+        for index in indexes:
+            self._indexes[topic_id].add(index)
+
+    def merge(self, topic_id: bytes, indexes: Iterable[int]) -> None:
+        """Add partitions of a topic. Those of a topic that has some already are added to a copy of its `HashSet`."""
+        self._topics.add_first(topic_id)
+        if topic_id in self._indexes:
+            merged = self._indexes[topic_id] = copied(self._indexes[topic_id])
+            for index in indexes:
+                merged.add(index)
+        else:
+            self._indexes[topic_id] = copied(indexes)
+
+    def discard(self, topic_id: bytes, index: int) -> None:
+        """Remove one partition, and its topic if no partition is left."""
+        indexes = self._indexes[topic_id]
+        indexes.discard(index)
+        if not indexes:
+            del self._indexes[topic_id]
+            self._topics.discard(topic_id)
+
+    def assignment(self) -> Assignment:
+        """Return the present assignment."""
+        return {topic_id: Indexes(self._indexes[topic_id]) for topic_id in self._topics}

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.assignment import Assignment, Indexes
 from kafkaproto.broker.group.different_subscriptions import balance
 from kafkaproto.broker.group.different_subscriptions_3_9 import balance_as_3_9
 from kafkaproto.broker.group.equal_subscriptions import share_out
-from kafkaproto.broker.group.member_subscription import MemberSubscription, by_topic
+from kafkaproto.broker.group.member_subscription import MemberSubscription, topic_order
+from kafkaproto.hash_table import table_for
 
 Assignor = Callable[[Sequence[MemberSubscription], Mapping[bytes, int]], dict[str, Assignment]]
 """A function of (members, numbers of partitions by topic id) that returns the new target assignment of each member, by member id."""
@@ -36,16 +37,24 @@ def assign_range(members: Sequence[MemberSubscription], counts: Mapping[bytes, i
     on the current targets. counts: maps topic ids to numbers of partitions. Returns the target assignments by member id.
     """
     ordered_members = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
-    targets: dict[str, dict[bytes, frozenset[int]]] = {member.member_id: {} for member in members}
+    ranges: dict[str, dict[bytes, Indexes]] = {member.member_id: {} for member in members}
     for topic_id, count in counts.items():
         subscribers = [member for member in ordered_members if topic_id in member.topic_ids]
         begin = 0
         for position, member in enumerate(subscribers):
             size = count // len(subscribers) + (position < count % len(subscribers))
             if size:
-                targets[member.member_id][topic_id] = frozenset(range(begin, begin + size))
+                ranges[member.member_id][topic_id] = Indexes(range(begin, begin + size))
             begin += size
-    return dict(targets)
+    is_homogeneous = _is_homogeneous(members)
+    targets: dict[str, Assignment] = {}
+    for member in members:
+        own = ranges[member.member_id]
+        topic_ids = ordered_members[0].topic_ids if is_homogeneous else member.topic_ids
+        size = len(topic_ids) if is_homogeneous else max(member.subscribed, len(topic_ids))
+        added = (topic_id for topic_id in topic_ids if topic_id in own)
+        targets[member.member_id] = {t: own[t] for t in topic_order(added, table_for(size * 4 // 3 + 1))}
+    return targets
 
 
 def assign_uniform(
@@ -64,12 +73,8 @@ def assign_uniform(
     (GN-47).
     """
     if _is_homogeneous(members):
-        shares = share_out(members, counts, is_release_4_1=is_release_4_1)
-    elif is_release_4:
-        shares = balance(members, counts)
-    else:
-        shares = balance_as_3_9(members, counts)
-    return {member_id: by_topic(places) for member_id, places in shares.items()}
+        return share_out(members, counts, is_release_4_1=is_release_4_1)
+    return balance(members, counts) if is_release_4 else balance_as_3_9(members, counts)
 
 
 def _is_homogeneous(members: Sequence[MemberSubscription]) -> bool:

@@ -180,7 +180,7 @@ class ConsumerCoordinator:
         current_before = member.current
         changes = self._members.update(group, member, request, entries)._replace(is_new=len(group.members) > size)
         is_resolved = self._regexes.update(group, member, changes, entries, now_ms)
-        self._transitions.advance(
+        assigned = self._transitions.advance(
             group, member, changes, request.owned, entries, now_ms, bumps=changes.has_other_names or is_resolved
         )
         self._transitions.expect(group, member, now_ms)
@@ -191,7 +191,7 @@ class ConsumerCoordinator:
             member_id=member.member_id,
             member_epoch=member.current.epoch,
             interval_ms=self._settings.heartbeat_interval_ms(group.group_id),
-            assignment=member.current.assigned if has_assignment else None,
+            assignment=assigned if has_assignment else None,
         )
 
     def _find_or_create(self, request: ConsumerHeartbeat, entries: list[Entry], now_ms: int) -> ConsumerGroup:

@@ -52,6 +52,17 @@ class ResolvedRegex(NamedTuple):
     resolved_ms: int
 
 
+class ReplacedMember(NamedTuple):
+    """A static member that another member replaces in the current request.
+
+    Kafka computes targets before it applies the replacement, so its hash tables still have the old member then (GN-45). member_id: the id of the
+    replaced member. member_ids: the ids of all members before the replacement, in the order in which they joined.
+    """
+
+    member_id: str
+    member_ids: tuple[str, ...]
+
+
 TIMERS = ("session_timer", "rebalance_timer", "join_timer", "sync_timer")
 """The names of the fields of `ConsumerMember` that hold timers."""
 
@@ -150,6 +161,8 @@ class ConsumerGroup:
     A member gives up its partitions when it takes over the instance id of another member. While the broker handles that request, no other member can
     get the given-up partitions.
     """
+    replaced: ReplacedMember | None = None
+    """The member whose instance id another member takes over in the current request; None in any other request."""
     fenced: set[str] = field(default_factory=set)
     """The ids of removed (fenced) members. Their requests get FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID until these members join again."""
     most_members: int = 0

@@ -7,7 +7,7 @@ Corresponds to `getOrMaybeSubscribeDynamicConsumerGroupMember`, `getOrMaybeSubsc
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import NamedTuple
@@ -15,7 +15,13 @@ from typing import NamedTuple
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.assignment import NOTHING
-from kafkaproto.broker.group.consumer_group import TIMERS, ClassicProtocol, ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.consumer_group import (
+    TIMERS,
+    ClassicProtocol,
+    ConsumerGroup,
+    ConsumerMember,
+    ReplacedMember,
+)
 from kafkaproto.broker.group.consumer_requests import AWAY, JOINING, UNCHANGED_MS, ConsumerHeartbeat
 from kafkaproto.broker.group.reconciliation import is_subset
 from kafkaproto.broker.group.records import Entry
@@ -33,13 +39,14 @@ class Changes(NamedTuple):
 
     has_other_names: whether the member now subscribes to other topic names than before. regex_before: the regular expression before the request; None
     if it is unchanged. has_new_instance: whether the member has an instance id that no member had before. is_new: whether the request added the
-    member to the group.
+    member to the group. names: the topic names in the request, in its order, also if they did not change; None if the request has none.
     """
 
     has_other_names: bool
     regex_before: str | None = None
     has_new_instance: bool = False
     is_new: bool = False
+    names: Sequence[str] | None = None
 
     @property
     def is_resubscribed(self) -> bool:
@@ -202,6 +209,7 @@ class Membership:
             group.releasing = group.owned_by(overwritten)
             cancel_timers(overwritten)
         cancel_timers(holder)
+        group.replaced = ReplacedMember(holder.member_id, tuple(group.members))
         group.remove(holder.member_id)
         current = holder.current._replace(epoch=JOINING, previous_epoch=JOINING)
         member = replace(holder, member_id=member_id, current=current)
@@ -243,7 +251,7 @@ class Membership:
         names = member.topic_names if request.topic_names is None else request.topic_names
         regex = member.topic_regex if request.topic_regex is None else request.topic_regex
         changes = _subscribe(group, member, names, regex, before, entries)
-        return changes._replace(has_new_instance=has_new_instance)
+        return changes._replace(has_new_instance=has_new_instance, names=request.topic_names)
 
     def update_classic(
         self,
@@ -265,7 +273,7 @@ class Membership:
         cancel(member.rebalance_timer)
         member.rebalance_timer = None
         member.classic = ClassicProtocol(request.session_timeout_ms, request.protocols)
-        return _subscribe(group, member, subscription.topics, "", before, entries)
+        return _subscribe(group, member, subscription.topics, "", before, entries)._replace(names=subscription.topics)
 
 
 def _subscribe(

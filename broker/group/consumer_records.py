@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.assignment import Assignment, from_record
 from kafkaproto.broker.group.consumer_group import ClassicProtocol, ConsumerGroup, ConsumerMember, ResolvedRegex
 from kafkaproto.broker.group.reconciliation import Current, MemberState
 from kafkaproto.broker.group.records import Entry
@@ -92,7 +92,7 @@ def assignment_epoch_entry(group_id: str, epoch: int | None) -> Entry:
 
 def target_entry(group_id: str, member_id: str, target: Assignment) -> Entry:
     """Return the record of a member's target assignment."""
-    topics = [target_value.TopicPartition(topic_id, sorted(indexes)) for topic_id, indexes in sorted(target.items())]
+    topics = [target_value.TopicPartition(topic_id, list(indexes)) for topic_id, indexes in target.items()]
     value = target_value.ConsumerGroupTargetAssignmentMemberValue(topics)
     return _entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), _TARGET, value)
 
@@ -237,13 +237,11 @@ def _current(value: current_value.ConsumerGroupCurrentMemberAssignmentValue) -> 
 
 
 def _listed(assignment: Assignment) -> list[current_value.TopicPartitions]:
-    return [
-        current_value.TopicPartitions(topic_id, sorted(indexes)) for topic_id, indexes in sorted(assignment.items())
-    ]
+    return [current_value.TopicPartitions(topic_id, list(indexes)) for topic_id, indexes in assignment.items()]
 
 
 def _assignment(listed: Iterable[Any]) -> Assignment:
-    return {topic.topic_id: frozenset(topic.partitions) for topic in listed if topic.partitions}
+    return from_record((topic.topic_id, topic.partitions) for topic in listed)
 
 
 def _entry(key: Whole, kind: int, value: Whole | None) -> Entry:

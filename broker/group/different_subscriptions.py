@@ -5,53 +5,69 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from kafkaproto.broker.group.assignment import Place
-from kafkaproto.broker.group.member_subscription import MemberSubscription, free_places, still_held
+from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.member_subscription import MemberSubscription, Share, free_places
 from kafkaproto.hash_order import uuid_order
+from kafkaproto.hash_table import table_for
 
 MOST_ROUNDS = 16
 """The maximum number of passes over all topics in which partitions move between members (`MAX_ITERATION_COUNT`)."""
 
 
-def balance(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, list[Place]]:
+def balance(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, Assignment]:
     """Keep the current targets, give each unassigned partition to the subscriber with the fewest partitions, then balance topic by topic (GN-46).
 
-    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the partitions of each member by
-    member id.
+    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the new target of each member by member
+    id.
     """
-    shares = {member.member_id: still_held(member, counts) for member in members}
+    shares = {member.member_id: Share(member, counts) for member in members}
     subscribers: dict[bytes, list[str]] = {}
     for member in members:
         for topic_id in member.topic_ids:
             subscribers.setdefault(topic_id, []).append(member.member_id)
     # Topics with the most partitions for each subscriber come first: they have the least choice.
     topics = sorted(subscribers, key=lambda t: (-counts[t] / len(subscribers[t]), len(subscribers[t]), uuid_order(t)))
+    # Kafka creates the `HashSet` of a topic with room for the average number of partitions of a subscriber.
+    tables = {t: table_for(-(-counts[t] // len(subscribers[t])) * 4 // 3 + 1) for t in topics}
     for topic_id, places in groupby(free_places(topics, counts, shares.values()), key=lambda place: place[0]):
         load = _Load(subscribers[topic_id], shares)
         for place in places:
-            shares[load.next_lowest()].append(place)
-    shared_topics = [topic_id for topic_id in topics if len(subscribers[topic_id]) > 1]
+            shares[load.next_lowest()].add(place, tables[topic_id])
+    _balance_topics([topic_id for topic_id in topics if len(subscribers[topic_id]) > 1], subscribers, shares, tables)
+    return {member_id: share.assignment() for member_id, share in shares.items()}
+
+
+def _balance_topics(
+    topics: Sequence[bytes],
+    subscribers: Mapping[bytes, Sequence[str]],
+    held: Mapping[str, Share],
+    tables: Mapping[bytes, int],
+) -> None:
+    """Balance topic by topic, until a pass over all topics moves no partition, or `MOST_ROUNDS` passes are done.
+
+    topics: the topics with several subscribers. subscribers, held, tables: map topic ids to member ids, member ids to partitions, and topic ids to
+    the number of buckets of a new `HashSet`.
+    """
     last_changed = None
     for _ in range(MOST_ROUNDS):
-        for topic_id in shared_topics:
+        for topic_id in topics:
             if topic_id == last_changed:
-                return shares
-            if _balance_topic(topic_id, subscribers[topic_id], shares) or last_changed is None:
+                return
+            if _balance_topic(topic_id, subscribers[topic_id], held, tables[topic_id]) or last_changed is None:
                 last_changed = topic_id
-    return shares
 
 
-def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[str, list[Place]]) -> int:
+def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[str, Share], table: int) -> int:
     """Move partitions of one topic, one by one, from the owner with the highest load to the subscriber with the lowest. Returns the number of moves.
 
     The load of a subscriber is the number of its partitions of all topics. No partition moves twice. The moves end when the highest and the lowest
     load differ by at most 1, or when no partition of the topic is left to move. subscribers: the ids of the members that subscribe to the topic.
-    held: maps each of these ids to the member's partitions of all topics; each move changes this dict.
+    held: maps each of these ids to the member's partitions of all topics; each move changes them. table: the number of buckets of a new `HashSet`.
     """
     load = _Load(subscribers, held)
     if load.difference <= 1:
         return 0
-    own = {m: sorted(index for topic, index in held[m] if topic == topic_id) for m in subscribers}
+    own = {m: sorted(index for topic, index in held[m].places if topic == topic_id) for m in subscribers}
     moves = 0
     while not load.is_balanced():
         while (giver := load.next_highest()) is not None and not own[giver]:
@@ -63,7 +79,7 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[st
         if load.is_balanced():
             break
         held[giver].remove((topic_id, index))
-        held[taker].append((topic_id, index))
+        held[taker].add((topic_id, index), table)
         moves += 1
     return moves
 
@@ -76,7 +92,7 @@ class _Load:
     subscribers with the highest load, and later also returns those with the next lower load.
     """
 
-    def __init__(self, subscribers: Iterable[str], held: Mapping[str, list[Place]]) -> None:
+    def __init__(self, subscribers: Iterable[str], held: Mapping[str, Share]) -> None:
         self._held = held
         self._sorted = sorted(subscribers, key=lambda member_id: len(held[member_id]))
         self._low_end = self._low_next = 0

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kafkaproto.broker.group.assignment import Place
-from kafkaproto.broker.group.member_subscription import AssignmentFailed, MemberSubscription, still_held, topic_order
+from kafkaproto.broker.group.assignment import Assignment, Place
+from kafkaproto.broker.group.member_subscription import (
+    AssignmentFailed,
+    MemberSubscription,
+    Share,
+    still_held,
+    topic_order,
+)
 from kafkaproto.hash_order import ALL_BITS, java_order, uuid_hash_bits
 
 MOVED_BACK: Final = "Mismatch in partition movement record with respect to partition ownership during a rebalance"
 
 
-def balance_as_3_9(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, list[Place]]:
+def balance_as_3_9(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, Assignment]:
     """Keep the current targets, give each unassigned partition to the subscriber with the fewest partitions, then balance all partitions (GN-46).
 
-    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the partitions of each member by member
+    members: in the order in which Kafka visits them. counts: maps topic ids to numbers of partitions. Returns the new target of each member by member
     id. Raises AssignmentFailed for a group for which Kafka 3.9 fails (GN-47).
     """
     group = _Group(members, counts)
@@ -24,7 +30,7 @@ def balance_as_3_9(members: Sequence[MemberSubscription], counts: Mapping[bytes,
             # The subscriber with the fewest partitions. One that has all partitions of its topics cannot subscribe to this free one.
             group.add(place, min(group.subscribers[place[0]], key=group.load))
     group.balance()
-    return group.held
+    return {member_id: share.assignment() for member_id, share in group.held.items()}
 
 
 class _Group:
@@ -38,7 +44,7 @@ class _Group:
         self._counts = counts
         self._topics = {member.member_id: member.topic_ids for member in members}
         self._most = {member.member_id: sum(counts[topic_id] for topic_id in member.topic_ids) for member in members}
-        self.held: dict[str, list[Place]] = {member.member_id: [] for member in members}
+        self.held = {member.member_id: Share.empty() for member in members}
         self.owners: dict[Place, str] = {}
         self.subscribers: dict[bytes, list[str]] = {}
         for member in members:
@@ -72,7 +78,7 @@ class _Group:
 
     def add(self, place: Place, member_id: str) -> None:
         """Give the partition `place` to a member, which becomes its owner."""
-        self.held[member_id].append(place)
+        self.held[member_id].add(place)
         self.owners[place] = member_id
         self._update_candidate(member_id)
 

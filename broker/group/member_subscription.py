@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
-from kafkaproto.hash_order import SMALLEST_TABLE, copy_table, java_order, uuid_hash_bits
+from kafkaproto.broker.group.assignment import NOTHING, Assignment, AssignmentTable, Place
+from kafkaproto.hash_order import SMALLEST_TABLE, java_order, uuid_hash_bits
 
 
 class MemberSubscription(NamedTuple):
@@ -31,7 +31,7 @@ class AssignmentFailed(Exception):
     """Raised if the assignor fails for a group, as Kafka's does before 4.0. The text is that of Kafka's `PartitionAssignorException`."""
 
 
-def topic_order(topic_ids: Collection[bytes], table: int = SMALLEST_TABLE) -> list[bytes]:
+def topic_order(topic_ids: Iterable[bytes], table: int = SMALLEST_TABLE) -> list[bytes]:
     """Return topic ids in the order of a Java `HashSet` or `HashMap`. topic_ids: the ids in the order in which Kafka adds them.
 
     table: the number of buckets of the Java table before ids are added, a power of two.
@@ -42,37 +42,75 @@ def topic_order(topic_ids: Collection[bytes], table: int = SMALLEST_TABLE) -> li
 def still_held(member: MemberSubscription, counts: Mapping[bytes, int]) -> list[Place]:
     """Return the partitions of a member's current target that the member may keep: they exist, and the member still subscribes to their topics.
 
-    The partitions are in the order of the Java hash tables of `Assignment.fromRecord`. counts: maps topic ids to numbers of partitions.
+    counts: maps topic ids to numbers of partitions.
     """
     return [
         (topic_id, index)
-        for topic_id in topic_order(member.target)
+        for topic_id, indexes in member.target.items()
         if topic_id in member.topic_ids
-        for index in _index_order(member.target[topic_id])
+        for index in indexes
         if index < counts[topic_id]
     ]
 
 
-def _index_order(indexes: frozenset[int]) -> list[int]:
-    """Return partition indexes in the order of a Java `HashSet` that is created from a list of them."""
-    return java_order(sorted(indexes), lambda index: index, copy_table(len(indexes)))
+class Share:
+    """The partitions of a member while an assignor computes its new target.
+
+    Like Kafka's assignors, this class keeps the current target until it changes, and then changes a copy (`AssignorHelpers.deepCopyAssignment`). The
+    history of the copy decides the order of the new target.
+
+    places: the partitions in the order in which the member got them. member: the member's subscription and current target. counts: maps topic ids to
+    numbers of partitions; partitions that the member must not keep are removed.
+    """
+
+    def __init__(self, member: MemberSubscription, counts: Mapping[bytes, int]) -> None:
+        self._target = member.target
+        self._changed: AssignmentTable | None = None
+        held = still_held(member, counts)
+        self.places: dict[Place, None] = dict.fromkeys(held)
+        if len(held) < sum(map(len, member.target.values())):
+            for topic_id, indexes in member.target.items():
+                for index in indexes:
+                    if (topic_id, index) not in self.places:
+                        self.copy().discard(topic_id, index)
+
+    @classmethod
+    def empty(cls) -> Share:
+        """Return the partitions of a member for which Kafka starts with an empty `HashMap`."""
+        share = cls(MemberSubscription("", None, ()), {})
+        share._changed = AssignmentTable()
+        return share
+
+    def copy(self) -> AssignmentTable:
+        """Return the copy of the current target that this object changes."""
+        if self._changed is None:
+            self._changed = AssignmentTable.copy_of(self._target)
+        return self._changed
+
+    def add(self, place: Place, table: int = SMALLEST_TABLE) -> None:
+        """Add a partition. table: the number of buckets of the `HashSet` that Kafka creates if the member has no partition of the topic."""
+        self.places[place] = None
+        topic_id, index = place
+        self.copy().add(topic_id, (index,), table)
+
+    def remove(self, place: Place) -> None:
+        """Remove a partition."""
+        del self.places[place]
+        self.copy().discard(*place)
+
+    def assignment(self) -> Assignment:
+        """Return the new target."""
+        return self._target if self._changed is None else self._changed.assignment()
+
+    def __len__(self) -> int:
+        return len(self.places)
 
 
-def free_places(
-    topic_ids: Iterable[bytes], counts: Mapping[bytes, int], held: Iterable[Iterable[Place]]
-) -> list[Place]:
+def free_places(topic_ids: Iterable[bytes], counts: Mapping[bytes, int], shares: Iterable[Share]) -> list[Place]:
     """Return the partitions that are assigned to no member, topic by topic in the order of `topic_ids`.
 
-    counts: maps topic ids to numbers of partitions. held: the partitions of each member.
+    counts: maps topic ids to numbers of partitions. shares: the partitions of each member.
     """
-    owned_places = {place for places_of_member in held for place in places_of_member}
+    owned_places = {place for share in shares for place in share.places}
     places = ((topic_id, index) for topic_id in topic_ids for index in range(counts[topic_id]))
     return [place for place in places if place not in owned_places]
-
-
-def by_topic(places: Iterable[Place]) -> Assignment:
-    """Return the partitions `places` as an assignment: a dict of topic ids to partition indexes."""
-    indexes: dict[bytes, set[int]] = {}
-    for topic_id, index in places:
-        indexes.setdefault(topic_id, set()).add(index)
-    return {topic_id: frozenset(partition_indexes) for topic_id, partition_indexes in indexes.items()}

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
-from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.assignment import Assignment, from_record
 from kafkaproto.broker.group.consumer_group import ClassicProtocol, ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, Member
-from kafkaproto.broker.group.reconciliation import Current, difference
+from kafkaproto.broker.group.reconciliation import Current, difference, intersects
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.subscribed_topics import Topic
@@ -58,7 +58,8 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
                 f"Cannot upgrade {article}classic group {group_id} to consumer group because the embedded consumer protocol is malformed.",
             ) from None
         for target in group.targets.values():  # an assignor may have given a partition to two members
-            assigned = difference(assigned, target)
+            if intersects(assigned, target):
+                assigned = difference(assigned, target)
         epoch = classic.generation_id
         group.put(
             ConsumerMember(
@@ -163,25 +164,22 @@ def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscr
     newest = max(ConsumerProtocolAssignment.layouts)
     version = _VERSION.unpack_from(subscription)[0] if len(subscription) >= _VERSION.size else 0
     topic_partitions = [
-        TopicPartition(names[topic_id], sorted(indexes))
-        for topic_id, indexes in sorted(assignment.items())
-        if topic_id in names
+        TopicPartition(names[topic_id], list(indexes)) for topic_id, indexes in assignment.items() if topic_id in names
     ]
     return write_value(ConsumerProtocolAssignment(topic_partitions), max(0, min(version, newest)))
 
 
 def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mapping[str, Topic]) -> Assignment:
-    """Return partitions as a dict that maps topic ids to partition indexes. Partitions that do not exist are left out.
+    """Return partitions as a dict that maps topic ids to partition indexes, in Kafka's order. Partitions that do not exist are left out.
 
     listed: (topic name, partition indexes) pairs. topics: the topics of the cluster by name.
     """
-    partitions: dict[bytes, frozenset[int]] = {}
+    partitions: dict[bytes, dict[int, None]] = {}
     for name, indexes in listed:
         if name in topics:
             existing = range(len(topics[name].partitions))
-            topic_id = topics[name].topic_id
-            partitions[topic_id] = partitions.get(topic_id, frozenset()).union(i for i in indexes if i in existing)
-    return {topic_id: indexes for topic_id, indexes in partitions.items() if indexes}
+            partitions.setdefault(topics[name].topic_id, {}).update((i, None) for i in indexes if i in existing)
+    return from_record(partitions.items())
 
 
 def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:

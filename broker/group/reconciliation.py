@@ -2,7 +2,8 @@
 
 A member gets a partition only after the previous owner has revoked it.
 
-The functions depend only on a member's state. Corresponds to Kafka's `CurrentAssignmentBuilder`.
+The functions depend only on a member's state. Corresponds to Kafka's `CurrentAssignmentBuilder`, whose hash tables decide the order of topics and
+partitions in the result.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from collections.abc import Callable, Collection
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafkaproto.broker.group.assignment import NOTHING, Assignment
+from kafkaproto.broker.group.assignment import NOTHING, Assignment, AssignmentTable, copied
+from kafkaproto.hash_order import uuid_hash_bits
+from kafkaproto.hash_table import JavaTable, map_copy_table
 
 NO_EPOCH = -1
+NO_INDEXES: frozenset[int] = frozenset()
 
 
 class MemberState(IntEnum):
@@ -58,6 +62,10 @@ class Goal(NamedTuple):
     subscribed: Collection[bytes] | None = None
     is_resubscribed: bool = False
 
+    def subscribes(self, topic_id: bytes) -> bool:
+        """Return whether the member subscribes to a topic."""
+        return self.subscribed is None or topic_id in self.subscribed
+
 
 def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current:
     """Return the next state of a member (GN-22, GN-23), which may equal `current`.
@@ -99,38 +107,63 @@ def _without_unsubscribed(current: Current, goal: Goal, owned: Assignment | None
     """
     if not goal.is_release_4_2 or not goal.is_resubscribed or goal.subscribed is None:
         return current
-    subscribed_partitions = {t: indexes for t, indexes in current.assigned.items() if t in goal.subscribed}
-    if subscribed_partitions == current.assigned:
+    lost_topics = [topic_id for topic_id in current.assigned if topic_id not in goal.subscribed]
+    if not lost_topics:
         return current
-    pending = union(current.pending, difference(current.assigned, subscribed_partitions))
+    if not goal.subscribed and not current.pending:
+        assigned, pending = NOTHING, current.assigned
+    else:
+        assigned, pending = _split(current, lost_topics)
     if _owns(owned, pending):
-        return current._replace(state=MemberState.UNREVOKED_PARTITIONS, assigned=subscribed_partitions, pending=pending)
-    return current._replace(assigned=subscribed_partitions)
+        return current._replace(state=MemberState.UNREVOKED_PARTITIONS, assigned=assigned, pending=pending)
+    return current._replace(assigned=assigned)
+
+
+def _split(current: Current, lost_topics: Collection[bytes]) -> tuple[Assignment, Assignment]:
+    """Return the assigned partitions without those of some topics, and the partitions to revoke with those of these topics.
+
+    Both are in the order of the tables that Kafka copies and changes for this.
+    """
+    copy = JavaTable(uuid_hash_bits, map_copy_table(len(current.assigned)))
+    for topic_id in current.assigned:
+        copy.add(topic_id)
+    pending = AssignmentTable(map_copy_table(len(current.pending)))
+    for topic_id, indexes in current.pending.items():
+        pending.put(topic_id, copied(indexes))
+    for topic_id in lost_topics:
+        copy.discard(topic_id)
+        pending.merge(topic_id, current.assigned[topic_id])
+    return {topic_id: current.assigned[topic_id] for topic_id in copy}, pending.assignment()
 
 
 def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | None) -> Current:
-    target = goal.target
-    if goal.subscribed is not None:
-        target = {topic_id: indexes for topic_id, indexes in target.items() if topic_id in goal.subscribed}
-    kept_partitions = intersection(current.assigned, target)
-    revoked = difference(current.assigned, kept_partitions)
-    if revoked and _owns(owned, revoked):
+    kept, revoked, free_partitions = AssignmentTable(), AssignmentTable(), AssignmentTable()
+    is_complete = True
+    for topic_id in JavaTable.copy_of(goal.target, uuid_hash_bits, current.assigned):
+        target = goal.target.get(topic_id, NO_INDEXES) if goal.subscribes(topic_id) else NO_INDEXES
+        assigned = current.assigned.get(topic_id, NO_INDEXES)
+        kept_indexes, lost_indexes, new_indexes = copied(assigned), copied(assigned), copied(target)
+        for index in assigned:
+            (lost_indexes if index in target else kept_indexes).discard(index)
+        # From 4.2 on, the partitions that this member has just revoked are free for itself at once.
+        own = current.pending.get(topic_id, NO_INDEXES) if goal.is_release_4_2 else NO_INDEXES
+        for index in target:
+            if index in assigned:
+                new_indexes.discard(index)
+            elif index not in own and goal.owner_epoch(topic_id, index) != NO_EPOCH:
+                new_indexes.discard(index)
+                is_complete = False
+        kept.put(topic_id, kept_indexes)
+        revoked.put(topic_id, lost_indexes)
+        free_partitions.put(topic_id, new_indexes)
+    pending = revoked.assignment()
+    if pending and _owns(owned, pending):
         state = MemberState.UNREVOKED_PARTITIONS
-        return _moved(current, Current(base_epoch, 0, state, kept_partitions, revoked))
-    added = difference(target, kept_partitions)
-    # From 4.2 on, the partitions that this member has just revoked are free for itself at once.
-    own = current.pending if goal.is_release_4_2 else NOTHING
-    free_partitions = {
-        topic_id: frozenset(
-            index
-            for index in indexes
-            if goal.owner_epoch(topic_id, index) == NO_EPOCH or index in own.get(topic_id, ())
-        )
-        for topic_id, indexes in added.items()
-    }
-    free_partitions = {topic_id: indexes for topic_id, indexes in free_partitions.items() if indexes}
-    state = MemberState.STABLE if free_partitions == added else MemberState.UNRELEASED_PARTITIONS
-    return _moved(current, Current(goal.epoch, 0, state, union(kept_partitions, free_partitions)))
+        return _moved(current, Current(base_epoch, 0, state, kept.assignment(), pending))
+    for topic_id, indexes in free_partitions.assignment().items():
+        kept.add(topic_id, indexes)
+    state = MemberState.STABLE if is_complete else MemberState.UNRELEASED_PARTITIONS
+    return _moved(current, Current(goal.epoch, 0, state, kept.assignment()))
 
 
 def _moved(before: Current, after: Current) -> Current:
@@ -151,13 +184,6 @@ def difference(left: Assignment, right: Assignment) -> Assignment:
     """Return the partitions that are in the assignment `left` and not in `right`."""
     remaining_indexes = {topic_id: indexes - right.get(topic_id, frozenset()) for topic_id, indexes in left.items()}
     return {topic_id: indexes for topic_id, indexes in remaining_indexes.items() if indexes}
-
-
-def union(left: Assignment, right: Assignment) -> Assignment:
-    """Return the partitions that are in at least one of two assignments."""
-    return {
-        topic_id: left.get(topic_id, frozenset()) | right.get(topic_id, frozenset()) for topic_id in {**left, **right}
-    }
 
 
 def intersects(left: Assignment, right: Assignment) -> bool:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group import consumer_records as stored_as
+from kafkaproto.broker.group.assignment import Assignment, replayed
 from kafkaproto.broker.group.assignors import assignors
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.member_subscription import AssignmentFailed, MemberSubscription
+from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.hash_order import copy_order, java_order, timeline_order
+from kafkaproto.hash_order import copy_order, hash_order, timeline_order
+from kafkaproto.hash_table import JavaTable
 from kafkaproto.partitioner import java_hash_bits
 
 logger = logging.getLogger("kafkaproto.groups")
@@ -41,15 +45,55 @@ class Targets:
             )  # Kafka counts this vote last, in a hash table whose newest entry comes first
         return max(names, key=lambda name: votes[name])
 
-    def compute(self, group: ConsumerGroup, requester: ConsumerMember, *, were_equal: bool) -> dict[str, Assignment]:
+    def assign(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        names: Sequence[str] | None,
+        entries: list[Entry],
+        *,
+        were_equal: bool,
+    ) -> Assignment:
+        """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48). Returns the target of `member`.
+
+        The group keeps the targets in the order that they have in Kafka after their records are replayed. The result has the order that the assignor
+        gave it.
+
+        member: the member that sent the current request. names: the topic names in this request, None if it has none. were_equal: whether to treat
+        all members as if they had the same subscription, as Kafka does if this request has made equal subscriptions different (GN-38). Raises
+        KafkaError UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
+        """
+        targets = self.compute(group, member, names, were_equal=were_equal)
+        stored_targets: dict[str, Assignment] = {}
+        for member_id, target in targets.items():
+            before = group.targets.get(member_id)
+            is_replacement = group.replaced is not None and member_id == member.member_id
+            if before == target and not is_replacement:
+                stored_targets[member_id] = before
+            else:
+                stored_targets[member_id] = replayed(target)
+                entries.append(stored_as.target_entry(group.group_id, member_id, target))
+        group.set_target(stored_targets, group.epoch)
+        entries.append(stored_as.assignment_epoch_entry(group.group_id, group.epoch))
+        return targets[member.member_id]
+
+    def compute(
+        self, group: ConsumerGroup, requester: ConsumerMember, names: Sequence[str] | None, *, were_equal: bool
+    ) -> dict[str, Assignment]:
         """Return the target assignment of each member for the current epoch, by member id, in the order in which Kafka stores them.
 
-        requester: the member that sent the current request. were_equal: whether to treat all members as if they had the subscription of one member,
+        requester: the member that sent the current request. names: the topic names in this request, None if it has none; their order decides that of
+        topics in the same bucket of a hash table. were_equal: whether to treat all members as if they had the subscription of one member,
         the first in Kafka's hash table (GN-38). Kafka does this if the current request has made equal subscriptions different. Raises KafkaError
         UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
         """
         topics_of: dict[frozenset[str], dict[bytes, None]] = {}
-        members = [_subscription(group, member, topics_of) for member in _in_order(group)]
+        members = [
+            _subscription(group, member, {}, names)
+            if member is requester
+            else _subscription(group, member, topics_of, None)
+            for member in _in_order(group, requester)
+        ]
         if were_equal:
             first = members[0]
             members = [
@@ -71,33 +115,54 @@ class Targets:
 
 
 def _subscription(
-    group: ConsumerGroup, member: ConsumerMember, topics_of: dict[frozenset[str], dict[bytes, None]]
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    topics_of: dict[frozenset[str], dict[bytes, None]],
+    names: Iterable[str] | None,
 ) -> MemberSubscription:
-    """Return the data of a member that an assignor gets. topics_of: a cache of the ordered topic ids for each set of topic names."""
-    names = group.topics_of(member)
-    if names not in topics_of:
-        existing = (group.topics[name].topic_id for name in copy_order(sorted(names)) if name in group.topics)
-        topics_of[names] = dict.fromkeys(existing)
+    """Return the data of a member that an assignor gets.
+
+    topics_of: a cache of the ordered topic ids for each set of topic names. names: the topic names that the member subscribes to, in the order in
+    which Kafka adds them to a table; None for the order of the stored record.
+    """
+    subscribed = group.topics_of(member)
+    if subscribed not in topics_of:
+        own = copy_order(list(dict.fromkeys(sorted(member.topic_names) if names is None else names)))
+        resolved = group.regexes.get(member.topic_regex)
+        others = [] if resolved is None else copy_order(sorted(resolved.topics))
+        in_order = dict.fromkeys([*own, *others] if len(own) > len(others) else [*others, *own])
+        topics_of[subscribed] = dict.fromkeys(group.topics[name].topic_id for name in in_order if name in group.topics)
     return MemberSubscription(
         member.member_id,
         member.instance_id,
-        topics_of[names],
+        topics_of[subscribed],
         group.target_of(member.member_id),
         member.topic_names,
         member.topic_regex,
-        len(names),
+        len(subscribed),
     )
 
 
-def _in_order(group: ConsumerGroup) -> list[ConsumerMember]:
+def _in_order(group: ConsumerGroup, requester: ConsumerMember) -> list[ConsumerMember]:
     """Return the members in the order in which Kafka's assignors visit them (GN-45).
 
     Kafka adds the members to a Java `HashMap`: first those with a target assignment, in the order of its `TimelineHashMap`, then a new member, which
-    has no target assignment yet.
+    has no target assignment yet. If the request replaces a static member, Kafka then adds the new member and removes the old one, in the order of
+    another `HashMap`. requester: the member that sent the current request.
     """
-    bits = {member_id: java_hash_bits(member_id) for member_id in group.members}
-    ids_with_target = [member_id for member_id in group.members if member_id in group.targets]
-    ids_without_target = [member_id for member_id in group.members if member_id not in group.targets]
-    most = max(group.most_members, len(ids_with_target)) + 1  # after a member is added, its second record replaces it
-    added = [*timeline_order(ids_with_target, bits.__getitem__, most), *ids_without_target]
-    return [group.members[member_id] for member_id in java_order(added, bits.__getitem__)]
+    replaced = group.replaced
+    known_ids = [m for m in group.members if m in group.targets] if replaced is None else replaced.member_ids
+    most = max(group.most_members, len(known_ids)) + 1  # after a member is added, its second record replaces it
+    added = JavaTable(java_hash_bits)
+    for member_id in timeline_order(known_ids, java_hash_bits, most):
+        added.add(member_id)
+    if replaced is None:
+        for member_id in group.members:
+            added.add(member_id)
+    else:
+        for member_id in hash_order([requester.member_id, replaced.member_id]):
+            if member_id == replaced.member_id:
+                added.discard(member_id)
+            else:
+                added.add(member_id)
+    return [group.members[member_id] for member_id in added]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
-from kafkaproto.broker.group.assignment import NOTHING, Assignment
+from kafkaproto.broker.group.assignment import NOTHING, Assignment, replayed
 from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_members import Changes, cancel_timers
@@ -91,8 +91,10 @@ class Transitions:
         now_ms: int,
         *,
         bumps: bool,
-    ) -> None:
+    ) -> Assignment:
         """Start a new epoch if necessary, and compute the current epoch's target assignment if it is missing. Then move `member` towards its target.
+
+        Returns the partitions that the member may read, in the order that a response lists (GN-27).
 
         A new epoch is necessary if `bumps` is true or the subscribed topics changed. changes: what the request changed about `member`. owned: the
         partitions that the request reports as owned, None if it reports none. entries: the list to which the records of the changes are added.
@@ -105,25 +107,14 @@ class Transitions:
         target = group.target_of(member.member_id)
         if group.epoch > group.assignment_epoch:
             were_equal = group.epoch == epoch_before and _were_equal(group, member, changes)
-            self.assign(group, member, entries, were_equal=were_equal)
-            target = group.target_of(member.member_id)
+            target = self.targets.assign(group, member, changes.names, entries, were_equal=were_equal)
         elif changes.has_new_instance:  # Kafka looks for the target of the instance, which has none yet (GN-32)
             target = NOTHING
-        self.reconcile(group, member, target, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
-        group.releasing = {}
-
-    def assign(self, group: ConsumerGroup, member: ConsumerMember, entries: list[Entry], *, were_equal: bool) -> None:
-        """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
-
-        member: the member that sent the current request. were_equal: whether to treat all members as if they had the same subscription, as Kafka does
-        if this request has made equal subscriptions different (GN-38). Raises KafkaError UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
-        """
-        targets = self.targets.compute(group, member, were_equal=were_equal)
-        for member_id, target in targets.items():
-            if member_id not in group.targets or group.targets[member_id] != target:
-                entries.append(stored_as.target_entry(group.group_id, member_id, target))
-        group.set_target(targets, group.epoch)
-        entries.append(stored_as.assignment_epoch_entry(group.group_id, group.epoch))
+        assigned = self.reconcile(
+            group, member, target, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed
+        )
+        group.releasing, group.replaced = {}, None
+        return assigned
 
     def remember(self, group: ConsumerGroup | None, *, is_steady: bool) -> Callable[[], None] | None:
         """Return a function that restores the present state of the group, to be called if the request fails because the assignor fails (GN-47).
@@ -147,8 +138,10 @@ class Transitions:
         now_ms: int,
         *,
         is_resubscribed: bool,
-    ) -> None:
-        """Move a member towards a target assignment, and add the record of its new state to `entries`.
+    ) -> Assignment:
+        """Move a member towards a target assignment, and add the record of its new state to `entries`. Returns the partitions that it may read.
+
+        The result has the order that a response lists (GN-27); the group keeps the order that Kafka has after the record is replayed.
 
         The rebalance timeout runs while the member must revoke partitions (GN-29). owned: the partitions that the member reports as owned, None if it
         reports none. is_resubscribed: whether the current request changed the member's subscription.
@@ -156,7 +149,7 @@ class Transitions:
         before = member.current
         is_done = before.state is MemberState.STABLE and before.epoch == group.assignment_epoch
         if is_done and not is_resubscribed:
-            return
+            return before.assigned
         subscribed = None
         if self.settings.is_release_4_2:
             subscribed = {group.topics[name].topic_id for name in group.topics_of(member) if name in group.topics}
@@ -176,13 +169,14 @@ class Transitions:
                 "The consumer group member is in a unknown state. The member must abandon all its partitions and rejoin.",
             ) from None
         if after == before:
-            return
-        group.move(member, after)
+            return after.assigned
+        group.move(member, after._replace(assigned=replayed(after.assigned), pending=replayed(after.pending)))
         entries.append(stored_as.current_entry(group.group_id, member.member_id, after))
         if member.classic is None:  # the timer of a classic member, which only a load starts, is kept
             cancel(member.rebalance_timer)
             if after.state is MemberState.UNREVOKED_PARTITIONS:
                 self.expect_revocation(group, member, now_ms)
+        return after.assigned
 
     # ---- removal and timeouts --------------------------------------------------------------------------------------------------
 

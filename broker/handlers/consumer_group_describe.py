@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.assignment import in_topic_order
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.group_partitions import ids_by_partition, in_partition_order
 from kafkaproto.broker.requests.outcomes import Reply
@@ -133,8 +132,8 @@ def _assignment(assignment: Assigned, names: dict[bytes, str]) -> Assignment:
     """Return an assignment with topic names instead of ids. Deleted topics are left out (GN-65)."""
     return Assignment(
         [
-            TopicPartitions(topic_id, names[topic_id], sorted(indexes))
-            for topic_id, indexes in in_topic_order(assignment)
+            TopicPartitions(topic_id, names[topic_id], list(indexes))
+            for topic_id, indexes in assignment.items()
             if topic_id in names
         ]
     )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.assignment import in_topic_order
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -94,8 +93,8 @@ def _response(result: ConsumerHeartbeatResult) -> Reply:
     if result.assignment is not None:
         assignment = Assignment(
             [
-                ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(indexes))
-                for topic_id, indexes in in_topic_order(result.assignment)
+                ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, list(indexes))
+                for topic_id, indexes in result.assignment.items()
             ]
         )
     return Reply(

@@ -2,7 +2,7 @@
 //
 //   uniform <json>, range <json>
 //     {homogeneous, topics: {id: partitions}, members: {id: {instance, topics: [id], target: {id: [partition]}}}}
-//     -> {member: {topic id: [partition]}}
+//     -> {member: {topic id: [partition]}}, in the order of Kafka's tables
 //
 // Topic ids are Kafka's base64. A line that fails is answered with "! " and the exception.
 
@@ -14,12 +14,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
@@ -85,10 +85,10 @@ public class Assignors {
             }
         };
         ConsumerGroupPartitionAssignor assignor = name.equals("range") ? new RangeAssignor() : new UniformAssignor();
-        Map<String, Map<String, Set<Integer>>> result = new TreeMap<>();
+        Map<String, Map<String, List<Integer>>> result = new TreeMap<>();
         assignor.assign(new GroupSpecImpl(members, type, owners), topics).members().forEach((id, assignment) -> {
-            Map<String, Set<Integer>> byTopic = result.computeIfAbsent(id, any -> new TreeMap<>());
-            assignment.partitions().forEach((topic, partitions) -> byTopic.put(topic.toString(), new TreeSet<>(partitions)));
+            Map<String, List<Integer>> byTopic = result.computeIfAbsent(id, any -> new LinkedHashMap<>());
+            assignment.partitions().forEach((topic, partitions) -> byTopic.put(topic.toString(), new ArrayList<>(partitions)));
         });
         return JSON.writeValueAsString(result);
     }

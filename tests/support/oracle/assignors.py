@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 
-from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.assignment import Assignment, Indexes
 from kafkaproto.broker.group.member_subscription import MemberSubscription
 from tests.support.oracle.oracle import Process
 
@@ -19,7 +19,7 @@ class AssignorOracle(Process):
     def assign(
         self, name: str, members: Sequence[MemberSubscription], counts: Mapping[bytes, int]
     ) -> dict[str, Assignment]:
-        """Return the target assignments that one of Kafka's assignors computes. name: `uniform` or `range`."""
+        """Return the target assignments that one of Kafka's assignors computes, in their order. name: `uniform` or `range`."""
         group = {
             "homogeneous": is_homogeneous(members),
             "topics": {_text(topic_id): count for topic_id, count in counts.items()},
@@ -27,14 +27,14 @@ class AssignorOracle(Process):
                 member.member_id: {
                     "instance": member.instance_id,
                     "topics": [_text(topic_id) for topic_id in member.topic_ids],
-                    "target": {_text(topic_id): sorted(indexes) for topic_id, indexes in member.target.items()},
+                    "target": {_text(topic_id): list(indexes) for topic_id, indexes in member.target.items()},
                 }
                 for member in members
             },
         }
         targets = json.loads(self.ask(name, json.dumps(group, separators=(",", ":"))))
         return {
-            member_id: {_bytes(topic_id): frozenset(indexes) for topic_id, indexes in target.items() if indexes}
+            member_id: {_bytes(topic_id): Indexes(indexes) for topic_id, indexes in target.items() if indexes}
             for member_id, target in targets.items()
         }
 
