@@ -29,6 +29,7 @@ from kafkaproto.broker.group.consumer_requests import (
 )
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import GroupState
+from kafkaproto.broker.group.migration import sort_as_stored
 from kafkaproto.broker.group.reconciliation import MemberState
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.regex_subscriptions import RegexSubscriptions
@@ -102,6 +103,7 @@ class ConsumerCoordinator:
         if classic is not None:
             cancel_all(classic)
             classic.move_to(GroupState.DEAD, now_ms)  # a write that is under way changes it no more
+            sort_as_stored(self._groups.get_consumer(group_id), classic)
 
         def stored(error_code: int, at_ms: int) -> None:
             reply(ConsumerHeartbeatResult(error_code) if error_code else result, at_ms)

@@ -55,11 +55,13 @@ class ResolvedRegex(NamedTuple):
 class ReplacedMember(NamedTuple):
     """A static member that another member replaces in the current request.
 
-    Kafka computes targets before it applies the replacement, so its hash tables still have the old member then (GN-45). member_id: the id of the
-    replaced member. member_ids: the ids of all members before the replacement, in the order in which they joined.
+    Kafka computes targets, and the records of a downgrade, before it applies the replacement. So its hash tables still have the old member then
+    (GN-45, GN-61). member_id: the id of the replaced member. successor_id: the id of the member that replaces it. member_ids: the ids of all members
+    before the replacement, in the order in which they joined.
     """
 
     member_id: str
+    successor_id: str
     member_ids: tuple[str, ...]
 
 
@@ -252,9 +254,13 @@ class ConsumerGroup:
         return dict(counts)
 
     def in_table_order(self) -> list[ConsumerMember]:
-        """Return the members in the order of Kafka's `TimelineHashMap` of them (GN-64)."""
+        """Return the members in the order of Kafka's `TimelineHashMap` of them (GN-64). A new member has the place of a member that it replaces."""
         most = max(self.most_members, len(self.members)) + 1  # after a member is added, its second record replaces it
-        return [self.members[member_id] for member_id in timeline_order(self.members, java_hash_bits, most)]
+        if self.replaced is None:
+            return [self.members[member_id] for member_id in timeline_order(self.members, java_hash_bits, most)]
+        successors = {self.replaced.member_id: self.replaced.successor_id}
+        in_order = timeline_order(self.replaced.member_ids, java_hash_bits, most)
+        return [self.members[successors.get(member_id, member_id)] for member_id in in_order]
 
     # ---- changes -------------------------------------------------------------------------------------------------------------
 

@@ -209,7 +209,7 @@ class Membership:
             group.releasing = group.owned_by(overwritten)
             cancel_timers(overwritten)
         cancel_timers(holder)
-        group.replaced = ReplacedMember(holder.member_id, tuple(group.members))
+        group.replaced = ReplacedMember(holder.member_id, member_id, tuple(group.members))
         group.remove(holder.member_id)
         current = holder.current._replace(epoch=JOINING, previous_epoch=JOINING)
         member = replace(holder, member_id=member_id, current=current)

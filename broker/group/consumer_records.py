@@ -33,6 +33,8 @@ from kafkaproto.data.consumer_group_regular_expression_value import ConsumerGrou
 from kafkaproto.data.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
 from kafkaproto.data.consumer_group_target_assignment_metadata_key import ConsumerGroupTargetAssignmentMetadataKey
 from kafkaproto.data.consumer_group_target_assignment_metadata_value import ConsumerGroupTargetAssignmentMetadataValue
+from kafkaproto.hash_order import timeline_order
+from kafkaproto.partitioner import java_hash_bits
 from kafkaproto.structs import Whole
 
 _GROUP, _TOPICS, _MEMBER, _ASSIGNMENT_EPOCH, _TARGET, _CURRENT, _REGEX = 3, 4, 5, 6, 7, 8, 16
@@ -127,14 +129,14 @@ def regex_entry(group_id: str, regex: str, resolved: ResolvedRegex | None) -> En
 
 
 def group_tombstones(group: ConsumerGroup) -> list[Entry]:
-    """Return the tombstones of a whole group with its members, with the types of records in Kafka's order (GO-9)."""
-    group_id, members = group.group_id, list(group.members)
+    """Return the tombstones of a whole group with its members, in Kafka's order (GO-9, GN-61)."""
+    group_id, members = group.group_id, [member.member_id for member in group.in_table_order()]
     return [
         *(_entry(ConsumerGroupCurrentMemberAssignmentKey(group_id, member), _CURRENT, None) for member in members),
         *(_entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member), _TARGET, None) for member in members),
         assignment_epoch_entry(group_id, None),
         *(_entry(ConsumerGroupMemberMetadataKey(group_id, member), _MEMBER, None) for member in members),
-        *(regex_entry(group_id, regex, None) for regex in group.regexes),
+        *(regex_entry(group_id, regex, None) for regex in timeline_order(group.regexes, java_hash_bits)),
         # Releases from 4.1 do not store the topics, but write their tombstone, because an older broker may have stored them.
         topics_entry(group_id, None),
         group_entry(group_id, None),

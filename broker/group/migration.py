@@ -12,7 +12,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.assignment import Assignment, from_record
 from kafkaproto.broker.group.consumer_group import ClassicProtocol, ConsumerGroup, ConsumerMember
-from kafkaproto.broker.group.group import Group, Member
+from kafkaproto.broker.group.group import Group, Member, in_table_order
 from kafkaproto.broker.group.reconciliation import Current, difference, intersects
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
@@ -23,6 +23,8 @@ from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignm
 from kafkaproto.data.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
+from kafkaproto.hash_order import timeline_order
+from kafkaproto.partitioner import java_hash_bits
 from kafkaproto.structs import Whole
 
 AnyGroup = Group | ConsumerGroup
@@ -47,7 +49,7 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
         pending_offsets=classic.pending_offsets,
     )
     protocol = classic.protocol_name or (classic.choose_protocol() if classic.members else None) or ""
-    for member in classic.members.values():
+    for member in in_table_order(classic):
         try:
             subscription = decode_subscription(member.metadata(protocol))
             assigned = _assigned(member.assignment, topics, group_id, is_release_4=is_release_4)
@@ -98,8 +100,11 @@ def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
 
 
 def entries_of(group: ConsumerGroup) -> list[Entry]:
-    """Return the records of a group that was converted from the classic to the new protocol (KIP-848), with their types in Kafka's order."""
-    members = group.members.values()
+    """Return the records of a group that was converted from the classic to the new protocol (KIP-848), in Kafka's order (GN-55).
+
+    The members have the order of a new `TimelineHashMap`.
+    """
+    members = [group.members[member_id] for member_id in timeline_order(group.members, java_hash_bits)]
     return [
         *(stored_as.member_entry(group.group_id, member) for member in members),
         stored_as.group_entry(group.group_id, group.epoch, group.metadata_hash),
@@ -107,6 +112,18 @@ def entries_of(group: ConsumerGroup) -> list[Entry]:
         stored_as.assignment_epoch_entry(group.group_id, group.assignment_epoch),
         *(stored_as.current_entry(group.group_id, member.member_id, member.current) for member in members),
     ]
+
+
+def sort_as_stored(group: ConsumerGroup | None, classic: Group) -> None:
+    """Sort the members of an upgraded group in the order of their records, because Kafka builds the group anew from the records that it writes.
+
+    group: the group after the request that upgraded it; None if there is none. classic: the group before the upgrade.
+    """
+    if group is None:
+        return
+    stored_ids = timeline_order((member.member_id for member in in_table_order(classic)), java_hash_bits)
+    in_order = [member_id for member_id in dict.fromkeys((*stored_ids, *group.members)) if member_id in group.members]
+    group.members = {member_id: group.members[member_id] for member_id in in_order}
 
 
 def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Mapping[str, Topic], now_ms: int) -> Group:
@@ -121,7 +138,11 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
         offsets=group.offsets,
         pending_offsets=group.pending_offsets,
     )
-    for member in group.in_table_order():  # the first member becomes the leader
+    members = group.in_table_order()  # the first member becomes the leader
+    if group.replaced is not None:  # Kafka adds the new member last
+        last = group.members[group.replaced.successor_id]
+        members = [*(member for member in members if member is not last), last]
+    for member in members:
         if member.member_id not in leaving and member.classic is not None:
             classic.add(
                 Member(

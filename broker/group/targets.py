@@ -67,8 +67,8 @@ class Targets:
         stored_targets: dict[str, Assignment] = {}
         for member_id, target in targets.items():
             before = group.targets.get(member_id)
-            is_replacement = group.replaced is not None and member_id == member.member_id
-            if before == target and not is_replacement:
+            is_successor = group.replaced is not None and member_id == group.replaced.successor_id
+            if before == target and not is_successor:
                 stored_targets[member_id] = before
             else:
                 stored_targets[member_id] = replayed(target)
@@ -92,7 +92,7 @@ class Targets:
             _subscription(group, member, {}, names)
             if member is requester
             else _subscription(group, member, topics_of, None)
-            for member in _in_order(group, requester)
+            for member in _in_order(group)
         ]
         if were_equal:
             first = members[0]
@@ -143,12 +143,12 @@ def _subscription(
     )
 
 
-def _in_order(group: ConsumerGroup, requester: ConsumerMember) -> list[ConsumerMember]:
+def _in_order(group: ConsumerGroup) -> list[ConsumerMember]:
     """Return the members in the order in which Kafka's assignors visit them (GN-45).
 
     Kafka adds the members to a Java `HashMap`: first those with a target assignment, in the order of its `TimelineHashMap`, then a new member, which
     has no target assignment yet. If the request replaces a static member, Kafka then adds the new member and removes the old one, in the order of
-    another `HashMap`. requester: the member that sent the current request.
+    another `HashMap`.
     """
     replaced = group.replaced
     known_ids = [m for m in group.members if m in group.targets] if replaced is None else replaced.member_ids
@@ -160,7 +160,7 @@ def _in_order(group: ConsumerGroup, requester: ConsumerMember) -> list[ConsumerM
         for member_id in group.members:
             added.add(member_id)
     else:
-        for member_id in hash_order([requester.member_id, replaced.member_id]):
+        for member_id in hash_order([replaced.successor_id, replaced.member_id]):
             if member_id == replaced.member_id:
                 added.discard(member_id)
             else:

@@ -18,7 +18,9 @@ from kafkaproto.conformance.group_log import (
 from kafkaproto.conformance.groups import commit
 from kafkaproto.conformance.scene import wait_until
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.test_group_migration import MEMBER_ID_REQUIRED, embedded, stable
+from kafkaproto.conformance.test_group_migration import MEMBER_ID_REQUIRED, Consumer, assignment, embedded, stable
+from kafkaproto.hash_order import hash_order, timeline_order
+from kafkaproto.partitioner import java_hash_bits
 
 PROFILE = "migration"
 pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=True)
@@ -64,6 +66,74 @@ def test_upgrade_and_downgrade_of_a_group_write_the_same_records_as_in_kafka(sub
         (CLASSIC_GROUP, 3),
     ]
     assert {record[1] for record in kinds if record[1]} == {first, "A"}
+
+
+def joined_one_by_one(group: ConsumerGroup, count: int) -> list[Consumer]:
+    """Return the members of a stable classic group of `count` members. Each has joined before the next one. They have no partitions."""
+    members = [Consumer(group) for _ in range(count)]
+    assert members[0].enter().error_code == 0
+    for size, member in enumerate(members[1:], 2):
+        member.send_enter()
+        group.wait_for("PreparingRebalance", size)
+    if count > 1:
+        members[0].send_join()
+        assert {member.joined().error_code for member in members} == {0}
+    for member in members[1:]:
+        member.send_sync()
+    assert members[0].sync({member.member_id: assignment(group, []) for member in members}).error_code == 0
+    assert {member.synced().error_code for member in members[1:]} <= {0}
+    return members
+
+
+@pytest.mark.rule("GN-55", "GN-61", "GN-64")
+@pytest.mark.parametrize("count", [4, 6])
+def test_upgrade_and_downgrade_write_members_in_the_order_of_kafkas_hash_tables(subject: Subject, count: int) -> None:
+    """An upgrade writes them in the order of a `TimelineHashMap` to which they are added in the order of the classic group's `HashMap`.
+
+    The upgraded group is built from these records, so it adds them to another `TimelineHashMap` in the order of the records. A downgrade writes them
+    in the order of that map.
+    """
+    group = ConsumerGroup(subject)
+    ids = [member.member_id for member in joined_one_by_one(group, count)]
+    log = GroupLog(group)
+    assert group.join("A").error_code == 0
+    stored = timeline_order(hash_order(ids), java_hash_bits)
+    expected = [(kind, member_id) for kind in (MEMBER, TARGET, CURRENT) for member_id in stored]
+    own = [(kind, member_id) for kind, member_id, _ in log.kinds() if kind in (MEMBER, TARGET, CURRENT)]
+    assert own[: 3 * count] == expected
+    in_table = timeline_order([*stored, "A"], java_hash_bits, count + 2)
+    assert [member.member_id for member in group.described().members] == in_table
+    assert group.beat("A", -1) == (-1, None)
+    records = log.new()
+    for kind in (CURRENT, TARGET, MEMBER):
+        assert [member_id for own_kind, member_id, *_ in records if own_kind == kind] == in_table
+    [classic] = [value for kind, _, _, value in records if kind == CLASSIC_GROUP]
+    left = [member_id for member_id in in_table if member_id != "A"]
+    assert [member.member_id for member in classic.members] == hash_order(left)
+    assert classic.leader == left[0]
+
+
+@pytest.mark.rule("GN-61")
+@pytest.mark.releases(first="4.0")
+def test_downgrade_tombstones_name_a_new_static_member_in_place_of_the_old_one(subject: Subject) -> None:
+    """The classic group gets the new member last."""
+    group = ConsumerGroup(subject)
+    ids = [member.member_id for member in joined_one_by_one(group, 5)]
+    assert group.join("A", instance_id="i").error_code == 0
+    log = GroupLog(group)
+    member = Consumer(group, instance="i")
+    assert member.join().error_code == 0
+    stored = timeline_order(hash_order(ids), java_hash_bits)
+    in_table = timeline_order([*stored, "A"], java_hash_bits, 7)
+    records = log.new()
+    expected = [member.member_id if member_id == "A" else member_id for member_id in in_table]
+    for kind in (CURRENT, TARGET, MEMBER):
+        tombstones = [m for own, m, version, _ in records if (own, version) == (kind, None)]
+        assert tombstones == ["A", *expected]
+    [classic] = [value for kind, _, _, value in records if kind == CLASSIC_GROUP]
+    left = [member_id for member_id in in_table if member_id != "A"]
+    assert [other.member_id for other in classic.members] == hash_order([*left, member.member_id])
+    assert classic.leader == left[0]
 
 
 def next_kinds(log: GroupLog, count: int) -> list[int]:
