@@ -14,16 +14,21 @@ from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.hash_order import concurrent_order, java_order
 from kafkaproto.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
+from kafkaproto.partitioner import java_hash_bits
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 TYPES = GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC
 """The types of resources that a request can list. As in Kafka, the response lists the resources by type, in this order of types."""
 FIRST_VERSION_WITH_TYPES = 1
+SIGN_BIT = 1 << 31
+EMPTY_TABLE = 1
+"""The number of buckets of the `HashMap` with which Kafka starts to add the brokers."""
 
 
 def _failed(exchange: Exchange, request: ListConfigResourcesRequest, error_code: int) -> Reply:
@@ -43,13 +48,19 @@ def list_config_resources(exchange: Exchange, request: ListConfigResourcesReques
 
 
 def _names(exchange: Exchange, kind: int) -> Iterable[str]:
+    """Return the names of the resources of one type, in the order in which Kafka lists them.
+
+    Topics are in a tree that is sorted by their hashes as signed numbers, brokers in a `HashMap` of their ids, groups and subscriptions in a
+    `ConcurrentHashMap` of their names.
+    """
     node = exchange.node
     if kind == TOPIC:
-        return node.image.topics
+        return sorted(node.image.topics, key=lambda name: java_hash_bits(name) ^ SIGN_BIT)
     if kind in (BROKER, BROKER_LOGGER):
-        return [str(broker.broker_id) for broker in node.image.brokers.values() if broker.registered]
+        ids = (broker.broker_id for broker in node.image.brokers.values() if broker.registered)
+        return [str(broker_id) for broker_id in java_order(ids, lambda broker_id: broker_id, EMPTY_TABLE)]
     config = node.config.cluster
     if kind == GROUP:
         emptied = (name for name, number in config.emptied_groups.items() if number > node.group_removals_at_start)
-        return dict.fromkeys((*config.groups, *emptied))
-    return config.applied_client_metrics
+        return concurrent_order((*config.groups, *emptied), java_hash_bits)
+    return concurrent_order(config.applied_client_metrics, java_hash_bits)

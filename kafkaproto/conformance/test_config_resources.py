@@ -9,6 +9,7 @@ import pytest
 
 from kafkaproto.conformance.scene import brokers_known, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.hash_order import concurrent_order
 from kafkaproto.messages.alter_configs import AlterableConfig as ReplacedConfig
 from kafkaproto.messages.alter_configs import AlterConfigsRequest
 from kafkaproto.messages.alter_configs import AlterConfigsResource as ReplacedResource
@@ -19,6 +20,7 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkaproto.messages.list_config_resources import ListConfigResourcesRequest
+from kafkaproto.partitioner import java_hash_bits
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 OF_GROUP = 8
@@ -111,6 +113,49 @@ def test_list_config_resources_lists_groups_whose_settings_were_all_removed(subj
     wait_until(subject, lambda: source() != OF_GROUP, f"the group {emptied} has no setting of its own")
     groups = listed(subject, GROUP)[1]
     assert (GROUP, emptied) in groups and (GROUP, validated) not in groups
+
+
+def in_order(subject: Subject, kind: int) -> list[str]:
+    """Return the names of all resources of one type, in the order of the response."""
+    response = subject.ask_once(ListConfigResourcesRequest([kind]), 1)
+    return [resource.resource_name for resource in response.config_resources]
+
+
+@pytest.mark.releases("4.1")
+@pytest.mark.rule("AD-18")
+def test_list_config_resources_lists_topics_in_the_order_of_signed_java_hashes(subject: Subject) -> None:
+    created = [new_topic(subject).name for _ in range(12)]
+    found_topics = [name for name in in_order(subject, TOPIC) if name in created]
+    assert found_topics == sorted(created, key=lambda name: java_hash_bits(name) ^ 1 << 31)
+
+
+@pytest.mark.releases("4.1")
+@pytest.mark.rule("AD-18")
+@pytest.mark.parametrize(
+    ("kind", "setting"), [(CLIENT_METRICS, "interval.ms"), (GROUP, "consumer.heartbeat.interval.ms")]
+)
+def test_list_config_resources_lists_groups_and_metrics_in_concurrent_map_order(
+    subject: Subject, kind: int, setting: str
+) -> None:
+    """The test sets one resource after the other: the order of those in one bucket depends on the order in which the broker gets them.
+
+    The map may contain resources of other tests, so its size is unknown. The test accepts the order of every possible size.
+    """
+    created = [subject.new_name("r") for _ in range(9)]
+
+    def change(name: str, operation: int, value: str | None) -> None:
+        request = IncrementalAlterConfigsRequest(
+            [AlterConfigsResource(kind, name, [AlterableConfig(setting, operation, value)])]
+        )
+        assert subject.ask_once(request, 1).responses[0].error_code == 0
+
+    for name in created:
+        change(name, SET, "5000")
+        wait_until(subject, lambda name=name: name in in_order(subject, kind), f"{name} is listed")  # type: ignore[misc]
+    listed_names = [name for name in in_order(subject, kind) if name in created]
+    for name in created:
+        change(name, DELETE, None)
+    assert listed_names in [concurrent_order(created, java_hash_bits, most) for most in (0, 12, 24, 48, 96)]
 
 
 # ---- subscriptions to client metrics ---------------------------------------------------------------------------------------------
