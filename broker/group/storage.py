@@ -77,8 +77,12 @@ class OffsetsLog(Protocol):
     def append_only(self, index: int, entries: Sequence[Entry], now_ms: int) -> int:
         """Append records to partition `index` of the offsets topic without waiting for replicas. Returns the error code, 0 if they were appended.
 
-        entries: the records as (key, value); a value of None is a tombstone.
+        entries: the records as (key, value); a value of None is a tombstone. The code is also 0 if the records are collected and appended later.
         """
+        ...
+
+    def append_now(self, index: int, entries: Sequence[Entry], now_ms: int) -> int:
+        """Do the same as `append_only`, but without collecting the records: they are in the log when the method returns 0."""
         ...
 
     def await_replicated(self, index: int, now_ms: int, done: Stored) -> None:
@@ -216,8 +220,11 @@ class GroupStorage:
         if self._log is None:
             return ErrorCode.NONE
         index = self.partition_of(group_id)
-        error = self._log.append_only(index, entries, now_ms)
-        if not error and self.is_new_coordinator:
+        return self._written(index, entries, self._log.append_only(index, entries, now_ms))
+
+    def _written(self, index: int, entries: Sequence[Entry], error: int) -> int:
+        """Report a change that is in the log, unless `error` is the code of a failed append. Returns `error`."""
+        if self._log is not None and not error and self.is_new_coordinator:
             self.written(index, _change(self._log.end_offset(index), entries))
         return error
 
@@ -231,7 +238,10 @@ class GroupStorage:
         entries = self.offset_entries(group.group_id, (group.offsets,))
         if group.protocol_type is not None:
             entries.append(group_entry(group.group_id, snapshot(group, {}), self._versions))
-        return self._append_at_once(group.group_id, entries, now_ms)
+        if self._log is None:
+            return ErrorCode.NONE
+        index = self.partition_of(group.group_id)
+        return self._written(index, entries, self._log.append_now(index, entries, now_ms))
 
     def read(self, index: int) -> Iterator[Change]:
         """Yield the changes in partition `index` of `__consumer_offsets` (GO-11). Damaged records are logged and skipped."""

@@ -117,11 +117,20 @@ class CoordinatorLog:
     def append_only(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int) -> int:
         """Append (key, value) pairs to partition `index` of the internal topic as one batch, without waiting. Returns an error code, or 0."""
         partition = self._led(index)
+        if self._linger_ms and partition is not None:
+            records = [NewRecord(value, key, now_ms) for key, value in entries]
+            if self._collect(partition, records, now_ms) is not None:
+                return ErrorCode.NONE
+        return self.append_now(index, entries, now_ms)
+
+    def append_now(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int) -> int:
+        """Do the same as `append_only`, but append the records at once, after those that are collected. Returns an error code, or 0."""
+        partition = self._led(index)
         if partition is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if partition.collected is not None:
+            partition.collected.flush(now_ms)
         records = [NewRecord(value, key, now_ms) for key, value in entries]
-        if self._linger_ms and self._collect(partition, records, now_ms) is not None:
-            return ErrorCode.NONE
         return self._append(partition, records, now_ms, acks_all=False).error_code
 
     def await_replicated(self, index: int, now_ms: int, done: Done) -> None:

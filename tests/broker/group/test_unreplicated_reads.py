@@ -44,6 +44,8 @@ class Log:
         self.records += [LoggedRecord(len(self.records) + i, *entry) for i, entry in enumerate(entries)]
         return 0
 
+    append_now = append_only
+
     def read(self, index: int) -> list[LoggedRecord]:
         self.reads += 1
         return self.records

@@ -78,6 +78,17 @@ def test_broker_killed_while_moving_offsets_to_the_offsets_topic_loses_no_offset
     assert [committed(after, group, "t") for group in GROUPS] == [50, 1, 2]
 
 
+def test_broker_killed_within_the_append_linger_after_moving_offsets_loses_none(
+    tmp_path: Path, processes: Processes
+) -> None:
+    """The group coordinator in Java collects records for a second, but not those of the offsets that it moves."""
+    processes.crash()
+    config = {"group.coordinator.append.linger.ms": "1000", "group.coordinator.rebalance.protocols": "classic,consumer"}
+    Processes(tmp_path, config=config).crash()
+    after = processes.restart()
+    assert [committed(after, group, "t") for group in GROUPS] == [0, 1, 2]
+
+
 def test_committed_offsets_stay_in_metadata_log_if_offsets_topic_cannot_be_created(
     tmp_path: Path, processes: Processes, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -101,6 +101,15 @@ def test_records_without_room_in_the_batch_append_the_collected_ones_at_once() -
     assert len(coordinator.outcomes) == 4
 
 
+def test_records_that_must_not_be_collected_are_appended_after_the_collected_ones() -> None:
+    coordinator = Coordinator()
+    coordinator.write("a")
+    assert coordinator.log.append_now(0, [(b"b", b"v")], coordinator.cluster.now_ms) == NONE
+    assert (coordinator.batches(), coordinator.outcomes) == ([(0, 0), (1, 1)], [("a", NONE, 0)])
+    assert coordinator.log.append_now(0, [(b"c", b"v")], coordinator.cluster.now_ms) == NONE
+    assert coordinator.batches() == [(0, 0), (1, 1), (2, 2)]
+
+
 def test_records_of_a_transaction_are_appended_at_once_after_the_collected_ones() -> None:
     coordinator = Coordinator()
     coordinator.write("a")
