@@ -76,21 +76,22 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
         from kafkaproto.broker.group.subscribed_topics import ClusterTopics
         from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
 
-        return GroupCoordinator(
+        log = CoordinatorLog(
+            OFFSETS_TOPIC,
+            replicas,
+            shared.timers,
+            commit_timeout_ms,
+            codec,
+            acks=acks,
+            checks_isr=not consumers.has_new_coordinator,
+            linger_ms=linger_ms,
+        )
+        groups = GroupCoordinator(
             settings,
             shared.timers,
             rng,
             shared.events,
-            CoordinatorLog(
-                OFFSETS_TOPIC,
-                replicas,
-                shared.timers,
-                commit_timeout_ms,
-                codec,
-                acks=acks,
-                checks_isr=not consumers.has_new_coordinator,
-                linger_ms=linger_ms,
-            ),
+            log,
             KAFKA_4_1 if is_release_4_1(shared.release_name) else KAFKA_3_9,
             lambda: int(get[GROUP_LOAD_MS]),
             consumers,
@@ -101,6 +102,8 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
             ),
             replicas.broker_id,
         )
+        log.lost = groups.ownership.reload
+        return groups
 
     return new_groups
 

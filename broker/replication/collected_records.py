@@ -21,7 +21,7 @@ class Appended(NamedTuple):
     """The result of an append to an internal topic.
 
     end_offset: the offset after the batch, -1 after an error. awaited: the wait until the in-sync replicas have the batch; None if they have it
-    already, or if nobody waits for them.
+    already, or if the caller does not wait for them.
     """
 
     error_code: int
@@ -68,6 +68,7 @@ class CollectedRecords:
 
     def begin(self) -> None:
         """Make the partition refer to these records, and start the time after which they are appended."""
+        assert self._partition.collected is None
         self._partition.collected = self
         self._timer = self._timers.at(self._flush_ms, self.flush)
 
@@ -89,13 +90,15 @@ class CollectedRecords:
         self._waits.append((done, deadline_ms))
 
     def flush(self, now_ms: int) -> None:
-        """Append the records. If that fails, all who wait for them get the error.
+        """Append the records. If that fails, the function of each `wait` gets the error.
 
-        It is UNKNOWN_TOPIC_OR_PARTITION (3) if the partition was deleted, and NOT_LEADER_OR_FOLLOWER (6) if the broker has not led it all the time.
+        It is UNKNOWN_TOPIC_OR_PARTITION (3) if the partition was deleted, and NOT_LEADER_OR_FOLLOWER (6) if the broker has lost the
+        leadership since it collected the first record.
         """
         if self._timer is not None:
             self._timer.cancel()
-        self._partition.collected = None
+        if self._partition.collected is self:
+            self._partition.collected = None
         if self.is_current:
             appended = self._append(self._partition, self.records, now_ms)
         else:

@@ -72,6 +72,11 @@ class CoordinatorLog:
         self._acks = acks
         self._checks_isr = checks_isr
         self._linger_ms = linger_ms
+        self.lost: Callable[[int, int], None] = lambda index, now_ms: None
+        """A function of (partition index, current time in ms) that is called after collected records of a led partition could not be appended.
+
+        The coordinator already counts these records as written. It must load the partition again.
+        """
 
     def append(
         self,
@@ -86,7 +91,8 @@ class CoordinatorLog:
         """Append (key, value) pairs to partition `index` of the internal topic as one batch; a value of None is a tombstone.
 
         producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. appended: a function that is called with the
-        end offset of the batch when the batch is in this broker's log or collected, before `done`; it is not called if the append fails.
+        end offset of the batch when the batch is in this broker's log, or collected, before `done`. It is not called for a batch that is rejected at
+        once.
 
         `done` is called with 0 when the records are replicated, or with an error code if the append or the replication fails, possibly before this
         method returns. If the constructor got acks 0 or 1, `done` is called directly after the append, without waiting for the replicas. The error is
@@ -124,12 +130,10 @@ class CoordinatorLog:
         return self.append_now(index, entries, now_ms)
 
     def append_now(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int) -> int:
-        """Do the same as `append_only`, but append the records at once, after those that are collected. Returns an error code, or 0."""
+        """Append (key, value) pairs as one batch, without waiting for replicas and without collecting them first. Returns an error code, or 0."""
         partition = self._led(index)
         if partition is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if partition.collected is not None:
-            partition.collected.flush(now_ms)
         records = [NewRecord(value, key, now_ms) for key, value in entries]
         return self._append(partition, records, now_ms, acks_all=False).error_code
 
@@ -154,25 +158,34 @@ class CoordinatorLog:
     ) -> CollectedRecords | None:
         """Add records to those that are collected for `partition`, and return these; None if the records must be appended at once.
 
-        They must if they are in a transaction, or do not fit into a batch. If they have no room beside the collected ones, or must be appended at
-        once, the collected ones are appended first. producer: the (producer id, epoch) in whose transaction the records are; None for no transaction.
+        Records are appended at once if they are in a transaction, or too large for a batch with others. Collected records that leave no room for the
+        new ones are appended first. producer: the (producer id, epoch) in whose transaction the records are; None for no transaction.
         """
-        collected = _collected(partition)
-        if collected is not None and producer is None and collected.add(records):
-            return collected
-        if partition.collected is not None:
-            partition.collected.flush(now_ms)
         if producer is not None:
             return None
-        collected = CollectedRecords(partition, self._append_all, self._timers, now_ms, self._linger_ms)
+        while partition.collected is not None:
+            collected = _collected(partition)
+            if collected is not None and collected.add(records):
+                return collected
+            partition.collected.flush(now_ms)  # those who wait may let more records be collected
+        collected = CollectedRecords(partition, self._append_collected, self._timers, now_ms, self._linger_ms)
         if not collected.add(records):
             return None
         collected.begin()
         return collected
 
-    def _append_all(self, partition: Partition, records: Sequence[NewRecord], now_ms: int) -> Appended:
-        """Append records as one batch, and return the result with the wait for all in-sync replicas."""
-        return self._append(partition, records, now_ms, acks_all=True)
+    def _append_collected(self, partition: Partition, records: Sequence[NewRecord], now_ms: int) -> Appended:
+        """Append collected records as one batch, and return the result with the wait for all in-sync replicas.
+
+        Records that become larger by compression are appended without it. If the append fails, `lost` is called soon.
+        """
+        appended = self._append(partition, records, now_ms, acks_all=True)
+        if appended.error_code == ErrorCode.MESSAGE_TOO_LARGE and self._compression:
+            appended = self._append(partition, records, now_ms, acks_all=True, compression=Compression.NONE)
+        if appended.error_code:
+            # Not at once: the append may be a part of a request that still changes a group.
+            self._timers.at(now_ms, lambda at_ms: self.lost(partition.index, at_ms))
+        return appended
 
     def _append(
         self,
@@ -182,18 +195,20 @@ class CoordinatorLog:
         *,
         acks_all: bool,
         producer: tuple[int, int] | None = None,
+        compression: Compression | None = None,
     ) -> Appended:
         """Append records to a partition of the internal topic as one batch, and return the result.
 
         acks_all: whether the caller waits for all in-sync replicas. producer: the (producer id, epoch) in whose transaction the records are; None for
-        no transaction.
+        no transaction. compression: None for that of the constructor.
         """
+        compression = self._compression if compression is None else compression
         if producer is None:
-            batch = build_batch(records, compression=self._compression)
+            batch = build_batch(records, compression=compression)
         else:
             batch = build_batch(
                 records,
-                compression=self._compression,
+                compression=compression,
                 producer_id=producer[0],
                 producer_epoch=producer[1],
                 base_sequence=0,

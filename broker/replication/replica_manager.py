@@ -267,11 +267,15 @@ class ReplicaManager:
     ) -> AppendResult:
         """Validate a batch, append it to `partition`, which this broker leads, and schedule a check of the requests that wait for records.
 
+        Records that a coordinator has collected for the partition are appended first.
+
         produced: the bytes of the batch. The checks, in Kafka's order: A. enough replicas are in sync, if `acks_all` (P-7); B. `validate` accepts the
         batch (P-8 to P-12); C. the batch continues its producer's sequence, if it comes from a client (P-18 to P-20); D. the store can write it.
 
         Raises KafkaError NOT_ENOUGH_REPLICAS (19) in case A, InvalidBatch in cases B and C, StorageError in case D. Nothing is appended then.
         """
+        while partition.collected is not None:
+            partition.collected.flush(now_ms)
         if acks_all:
             partition.check_in_sync()
         valid = validate(produced, partition.limits, now_ms)

@@ -67,8 +67,6 @@ class TransactionMarkers:
             coordinator_epoch=marker.coordinator_epoch,
             timestamp=now_ms,
         )
-        if partition.collected is not None:
-            partition.collected.flush(now_ms)
         try:
             if marker.client_version >= STRICT_VERSION:
                 partition.log.producers.check_end_of_transaction(marker.producer_id, marker.producer_epoch)

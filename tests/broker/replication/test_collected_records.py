@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
+
 import pytest
 
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.replication.coordinator_log import CoordinatorLog, LoggedRecord
 from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.records.batch import NewRecord, build_batch
+from kafkaproto.records.compression import Compression
 from tests.support.scene import hold
 
 LINGER_MS, TIMEOUT_MS = 50, 5_000
@@ -31,12 +36,21 @@ class Coordinator:
         self.outcomes: list[tuple[str, int, int]] = []
         self.ends: list[int] = []
 
-    def write(self, name: str, *, size: int = 1, producer: tuple[int, int] | None = None) -> None:
-        """Write one record with the key `name` and a value of `size` bytes."""
+    def write(
+        self,
+        name: str,
+        *,
+        size: int = 1,
+        producer: tuple[int, int] | None = None,
+        then: Callable[[], None] | None = None,
+    ) -> None:
+        """Write one record with the key `name` and a value of `size` bytes. then: called when the write has finished."""
         entries = [(name.encode(), b"v" * size)]
 
         def done(error: int, at_ms: int) -> None:
             self.outcomes.append((name, int(error), at_ms - self.start_ms))
+            if then is not None:
+                then()
 
         self.log.append(0, entries, self.cluster.now_ms, done, producer=producer, appended=self.ends.append)
         self.cluster.run()
@@ -110,6 +124,49 @@ def test_records_that_must_not_be_collected_are_appended_after_the_collected_one
     assert coordinator.batches() == [(0, 0), (1, 1), (2, 2)]
 
 
+def test_records_that_are_written_while_collected_ones_are_appended_keep_their_order() -> None:
+    """The record `c` has no room. While `a` and `b` are appended for it, the writer of `a` writes `r`."""
+    coordinator = Coordinator(max_message_bytes="300")
+    coordinator.write("a", size=100, then=lambda: coordinator.write("r"))
+    coordinator.write("b", size=100)
+    coordinator.write("c", size=100)
+    assert [record.key for record in coordinator.log.read(0)] == [b"a", b"b", b"r", b"c"]
+    coordinator.write("t", producer=(7, 0))
+    assert coordinator.ends == [1, 2, 3, 4, 5]
+    assert coordinator.batches() == [(0, 1), (2, 3), (4, 4)]
+    assert [record.key for record in coordinator.log.read(0)] == [b"a", b"b", b"r", b"c", b"t"]
+
+
+def test_record_of_a_client_is_appended_after_the_collected_ones() -> None:
+    """A client with Kafka's id for admin clients may write to an internal topic."""
+    coordinator = Coordinator()
+    coordinator.write("a")
+    produced = build_batch([NewRecord(b"v", b"k", 0)])
+    replicas = coordinator.cluster.state.nodes[coordinator.leader].replicas
+    result = replicas.append(coordinator.partition, memoryview(bytearray(produced)), coordinator.cluster.now_ms)
+    assert (result.base_offset, coordinator.outcomes, coordinator.ends) == (1, [("a", NONE, 0)], [1])
+
+
+def test_collected_records_that_grow_by_compression_are_appended_without_it() -> None:
+    coordinator = Coordinator(max_message_bytes="300")
+    coordinator.log = CoordinatorLog(
+        "c",
+        coordinator.cluster.state.nodes[coordinator.leader].replicas,
+        coordinator.cluster.state.timers,
+        TIMEOUT_MS,
+        Compression.GZIP,
+        checks_isr=False,
+        linger_ms=LINGER_MS,
+    )
+    value = Random(1).randbytes(225)
+    errors: list[int] = []
+    coordinator.log.append(0, [(b"a", value)], coordinator.cluster.now_ms, lambda error, _: errors.append(int(error)))
+    coordinator.cluster.advance(LINGER_MS)
+    assert (errors, list(coordinator.log.read(0))) == ([NONE], [LoggedRecord(0, b"a", value)])
+    [(_, header)] = coordinator.partition.log.batches(0)
+    assert header.compression == Compression.NONE and header.size > 290
+
+
 def test_records_of_a_transaction_are_appended_at_once_after_the_collected_ones() -> None:
     coordinator = Coordinator()
     coordinator.write("a")
@@ -156,8 +213,10 @@ def test_collected_records_fail_if_the_log_cannot_be_written(monkeypatch: pytest
         raise StorageError("the disk is full")
 
     monkeypatch.setattr(type(coordinator.partition.log), "append", fail)
+    lost: list[int] = []
+    coordinator.log.lost = lambda index, _: lost.append(index)
     coordinator.cluster.advance(LINGER_MS)
-    assert coordinator.outcomes == [("a", STORAGE, LINGER_MS)]
+    assert (coordinator.outcomes, lost) == ([("a", STORAGE, LINGER_MS)], [0])
 
 
 def test_timeout_of_a_collected_record_counts_from_its_own_request() -> None:
