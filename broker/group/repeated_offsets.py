@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
@@ -26,6 +27,9 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
     the broker emulates the coordinator in Scala.
     """
 
+    too_long: Mapping[PartitionKey, Sequence[bool]] = MappingProxyType({})
+    parts: Sequence[dict[PartitionKey, CommittedOffset]] = ()
+
     def __init__(
         self, offsets: Sequence[tuple[PartitionKey, CommittedOffset]], max_metadata_bytes: int, *, checks_each: bool
     ) -> None:
@@ -35,8 +39,6 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
         check the metadata of each offset of a repeated partition, as Kafka's group coordinator in Java does.
         """
         super().__init__(offsets)
-        self.too_long: dict[PartitionKey, list[bool]] = {}
-        self.parts: list[dict[PartitionKey, CommittedOffset]] = []
         if checks_each and len(self) < len(offsets):
             self._check_each(offsets, max_metadata_bytes)
 
@@ -44,20 +46,24 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
         offsets_of: dict[PartitionKey, list[CommittedOffset]] = {}
         for key, offset in offsets:
             offsets_of.setdefault(key, []).append(offset)
+        flags_of: dict[PartitionKey, list[bool]] = {}
         for key, commits in offsets_of.items():
             if len(commits) == 1:
                 continue
-            self.too_long[key] = [is_too_long(offset.metadata, max_metadata_bytes) for offset in commits]
-            storable = [offset for offset, too_long in zip(commits, self.too_long[key], strict=True) if not too_long]
+            flags_of[key] = [is_too_long(offset.metadata, max_metadata_bytes) for offset in commits]
+            storable = [offset for offset, too_long in zip(commits, flags_of[key], strict=True) if not too_long]
             self[key] = (storable or commits)[-1]
+        self.too_long = flags_of
         part: dict[PartitionKey, CommittedOffset] = {}
+        parts: list[dict[PartitionKey, CommittedOffset]] = []
         for key, offset in offsets:
             if is_too_long(offset.metadata, max_metadata_bytes):
                 continue
-            if not self.parts or key in part:
+            if not parts or key in part:
                 part = {}
-                self.parts.append(part)
+                parts.append(part)
             part[key] = offset
+        self.parts = parts
 
     def set_errors(self, results: Iterable[tuple[PartitionKey, Result]]) -> None:
         """Set OFFSET_METADATA_TOO_LARGE (12) in each result of a repeated partition if the offset's metadata is too long and there is no other error.
