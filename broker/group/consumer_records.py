@@ -33,7 +33,7 @@ from kafkaproto.data.consumer_group_regular_expression_value import ConsumerGrou
 from kafkaproto.data.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
 from kafkaproto.data.consumer_group_target_assignment_metadata_key import ConsumerGroupTargetAssignmentMetadataKey
 from kafkaproto.data.consumer_group_target_assignment_metadata_value import ConsumerGroupTargetAssignmentMetadataValue
-from kafkaproto.hash_order import timeline_order
+from kafkaproto.hash_order import hash_order, timeline_order
 from kafkaproto.partitioner import java_hash_bits
 from kafkaproto.structs import Whole
 
@@ -53,7 +53,7 @@ def group_entry(group_id: str, epoch: int | None, metadata_hash: int = 0) -> Ent
 def topics_entry(group_id: str, topics: Mapping[str, SubscribedTopic] | None) -> Entry:
     """Return the record of a group's subscribed topics, which brokers before 4.1 store; return its tombstone if `topics` is None.
 
-    Brokers before 4.0 also store the racks of the partitions.
+    Brokers before 4.0 also store the racks of the partitions. topics: maps names to topics, in the order of the record.
     """
     value = None
     if topics is not None:
@@ -62,9 +62,9 @@ def topics_entry(group_id: str, topics: Mapping[str, SubscribedTopic] | None) ->
                 topic.topic_id,
                 name,
                 topic.partition_count,
-                [PartitionMetadata(index, list(racks)) for index, racks in enumerate(topic.racks) if racks],
+                [PartitionMetadata(index, hash_order(racks)) for index, racks in enumerate(topic.racks) if racks],
             )
-            for name, topic in sorted(topics.items())
+            for name, topic in topics.items()
         ]
         value = ConsumerGroupPartitionMetadataValue(topic_metadata)
     return _entry(ConsumerGroupPartitionMetadataKey(group_id), _TOPICS, value)

@@ -6,11 +6,14 @@ Corresponds to `TopicMetadata` and `computeSubscriptionMetadata` (3.9), and to `
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
+from kafkaproto.hash_order import SMALLEST_TABLE, copy_order, java_order, timeline_order
+from kafkaproto.hash_table import JavaTable, map_copy_table, table_for
+from kafkaproto.partitioner import java_hash_bits
 from kafkaproto.xxh3 import xxh3_64
 
 _TOPIC_HASH_VERSION = b"\x00"
@@ -122,3 +125,21 @@ def _java_length(text: str) -> int:
 
 def _java_order(text: str) -> bytes:
     return text.encode("utf-16-be")
+
+
+def in_record_order(
+    topics: Mapping[str, SubscribedTopic], names: Collection[str], *, are_new: bool
+) -> dict[str, SubscribedTopic]:
+    """Return subscribed topics, by name, in the order in which Kafka before 4.1 stores them (GO-8).
+
+    Kafka copies the names from a `TimelineHashMap` to a `HashMap`, adds new names to this, and adds the existing topics to another `HashMap`. topics:
+    the existing topics. names: all names that members subscribe to. are_new: whether all names are new, because the group has only one member.
+    """
+    table = JavaTable(java_hash_bits, SMALLEST_TABLE if are_new else map_copy_table(len(names)))
+    for name in copy_order(sorted(names)) if are_new else timeline_order(names, java_hash_bits):
+        if are_new:
+            table.add_first(name)
+        else:
+            table.add(name)
+    existing = (name for name in table if name in topics)
+    return {name: topics[name] for name in java_order(existing, java_hash_bits, table_for(len(names)))}

@@ -20,7 +20,7 @@ from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage
-from kafkaproto.broker.group.subscribed_topics import ClusterTopics
+from kafkaproto.broker.group.subscribed_topics import ClusterTopics, in_record_order
 from kafkaproto.broker.group.targets import Targets
 from kafkaproto.broker.group.undo import remember
 from kafkaproto.broker.runtime.timers import Timers
@@ -74,7 +74,8 @@ class Transitions:
             return group.metadata_hash != before[1]
         if topics == before[0]:
             return False
-        entries.append(stored_as.topics_entry(group.group_id, topics))
+        in_order = in_record_order(topics, group.subscribers, are_new=len(group.members) == 1)
+        entries.append(stored_as.topics_entry(group.group_id, in_order))
         return True
 
     def _next_epoch(self, group: ConsumerGroup, entries: list[Entry]) -> None:

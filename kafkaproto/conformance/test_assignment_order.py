@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.consumer_groups import TIMEOUT_MS, ConsumerGroup
-from kafkaproto.conformance.group_log import CURRENT, TARGET, GroupLog
+from kafkaproto.conformance.group_log import CURRENT, TARGET, TOPICS, GroupLog
 from kafkaproto.conformance.groups import Client
 from kafkaproto.conformance.scene import Topic
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.coordinator_records import write_value
 from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkaproto.data.consumer_protocol_subscription import ConsumerProtocolSubscription
-from kafkaproto.hash_order import copy_order, uuid_hash_bits
-from kafkaproto.hash_table import JavaTable
+from kafkaproto.hash_order import copy_order, hash_order, uuid_hash_bits
+from kafkaproto.hash_table import JavaTable, table_for
+from kafkaproto.partitioner import java_hash_bits
 
 PROFILE = "migration"
 pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=True)
@@ -94,6 +95,25 @@ def test_assigned_topics_have_the_order_of_the_hash_tables_through_which_they_pa
     assert order_of(member.assignment.topic_partitions) == [*filled(in_assignment)]
     response = group.heartbeat("A", 1, {name: [0] for name in topics}, [*topics], TIMEOUT_MS)
     assert order_of(response.assignment.topic_partitions) == [*filled(in_assignment)]
+
+
+@pytest.mark.rule("GO-8")
+@pytest.mark.releases(before="4.0")
+@pytest.mark.parametrize("count", [5, 13])
+def test_record_of_subscribed_topics_has_the_order_of_java_hash_maps_before_4_0(subject: Subject, count: int) -> None:
+    """The topic names of the first member pass through a `HashSet` and two `HashMap`s, the second with room for all names."""
+    group = ConsumerGroup(subject)
+    replicated = group.add_topic(1, assignment={0: [0, 1, 2]}).name
+    names = sorted([*(topic.name for topic in new_topics(group, count - 1)), replicated])
+    log = GroupLog(group)
+    assert group.join("A", *names).error_code == 0
+    subscribed = JavaTable(java_hash_bits)
+    for name in copy_order(names):
+        subscribed.add_first(name)
+    [value] = [value for kind, _, _, value in log.new() if kind == TOPICS]
+    assert [topic.topic_name for topic in value.topics] == hash_order(subscribed, table_for(count))
+    racks = {topic.topic_name: topic.partition_metadata[0].racks for topic in value.topics}
+    assert racks[replicated] == hash_order(["r0", "r1", "r2"])
 
 
 @pytest.mark.rule("GN-60")
