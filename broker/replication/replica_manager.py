@@ -291,15 +291,9 @@ class ReplicaManager:
             if partition.followers:
                 self._watch_lag(partition)
         end_offset = last_offset + 1
-        waits = acks_all and log.high_watermark < end_offset
-        return AppendResult(
-            base_offset,
-            end_offset,
-            log_append_time_ms,
-            log.log_start_offset,
-            not is_duplicate,
-            AwaitedAppend(partition, end_offset) if waits else None,
-        )
+        awaited = AwaitedAppend(partition, end_offset) if acks_all and log.high_watermark < end_offset else None
+        is_new = not is_duplicate
+        return AppendResult(base_offset, end_offset, log_append_time_ms, log.log_start_offset, is_new, awaited)
 
     # ---- in-sync replicas ----------------------------------------------------------------------------------------------------
 
