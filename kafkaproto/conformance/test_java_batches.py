@@ -90,6 +90,17 @@ def test_offset_commit_writes_a_record_each_time_that_it_names_a_partition(
         assert group.committed() == {key: offset for _, key, offset in written}
 
 
+@pytest.mark.rule("GO-4", "GO-36")
+@pytest.mark.parametrize("count", [5, 10, 11, 21, 22])
+def test_repeated_partition_of_a_commit_enlarges_the_table_of_offsets(java: Subject, count: int) -> None:
+    """Before the coordinator replaces an offset, it makes room for another one. OffsetFetch lists the offsets in the order of the larger table."""
+    group, topic = Group(java), new_topic(java, partitions=count).name
+    indexes = list(range(count))
+    assert set(commit_errors(group, topic, [(index, 5, "") for index in (*indexes, 2)])) == {0}
+    [fetched] = group.fetch(None).topics
+    assert [(topic, p.partition_index) for p in fetched.partitions] == in_tables([(topic, indexes)], count + 1)
+
+
 @pytest.mark.rule("GO-9")
 def test_offset_delete_writes_a_tombstone_each_time_that_it_names_a_partition(java: Subject) -> None:
     """A partition without a committed offset gets no tombstone."""
@@ -212,19 +223,27 @@ def test_delete_groups_writes_tombstones_of_pending_offsets_after_committed_ones
 
 @pytest.mark.rule("GO-9", "GO-23")
 def test_delete_groups_whose_tombstones_exceed_max_message_bytes_deletes_none(java: Subject) -> None:
-    """A request that deletes fewer groups succeeds. For deleted topics, the tombstones are split into several batches."""
-    topics = new_topics(java, [0, 1, 2], [0, 1])
-    groups = committed_groups(java, 8, topics)
+    """A request that deletes fewer groups succeeds."""
+    groups = committed_groups(java, 8, new_topics(java, [0, 1, 2], [0, 1]))
     log = OffsetLog(groups[0])
     with topic_setting(groups[0].offsets, "max.message.bytes", "900"):
         results = groups[0].ask(DeleteGroupsRequest([group.id for group in groups]), 2).results
         assert {result.error_code for result in results} == {UNKNOWN_SERVER_ERROR}
         assert groups[0].ask(DeleteGroupsRequest([groups[0].id]), 2).results[0].error_code == 0
         assert len(log.of_groups(groups)) == 1
+
+
+@pytest.mark.rule("GO-9", "GO-25")
+def test_tombstones_for_deleted_topics_are_split_if_they_exceed_max_message_bytes(java: Subject) -> None:
+    topics = new_topics(java, [0, 1, 2], [0, 1])
+    groups = committed_groups(java, 8, topics)
+    log = OffsetLog(groups[0])
+    with topic_setting(groups[0].offsets, "max.message.bytes", "900"):
         _delete(java, *(name for name, _ in topics))
-        records = [record for batch in log.of_groups(groups, 35) for record in batch]
-        assert len({group_id for group_id, _, _ in records[::5]}) == 7
-        keys = [
-            key for name in timeline_order(dict(topics), java_hash_bits) for key in flat([(name, dict(topics)[name])])
-        ]
-        assert records == [(group_id, key, None) for group_id, _, _ in records[::5] for key in keys]
+        written = log.of_groups(groups, 40)
+    records = [record for batch in written for record in batch]
+    names = timeline_order(dict(topics), java_hash_bits)
+    keys = flat([(name, dict(topics)[name]) for name in names])
+    assert len(written) > 1
+    assert sorted({group_id for group_id, _, _ in records[::5]}) == sorted(group.id for group in groups)
+    assert records == [(group_id, key, None) for group_id, _, _ in records[::5] for key in keys]
