@@ -65,7 +65,8 @@ class Deletions:
                 )
                 tombstones.add(group, keys, group_too=True)
                 results[group_id] = ErrorCode.NONE
-        for group_id, error in tombstones.write(now_ms).items():
+        for group_id, codes in tombstones.write(now_ms).items():
+            error = next(filter(None, codes), ErrorCode.NONE)
             results[group_id] = error
             group = self._groups.get_any(group_id)
             if group is not None and not error:
@@ -86,7 +87,7 @@ class Deletions:
         ordered_keys = order_of(keys, group.offsets, pending, is_java=self._storage.is_new_coordinator)
         tombstones = Tombstones(self._storage)
         deletion = self._begin(group, keys, ordered_keys, tombstones)
-        error = tombstones.write(now_ms)[group.group_id]
+        error = next(filter(None, tombstones.write(now_ms)[group.group_id]), ErrorCode.NONE)
         if error:
             group.offsets.put_all(deletion.offsets)
         else:
@@ -100,6 +101,7 @@ class Deletions:
         the offsets are deleted, because new topics with these names must not have them.
         """
         is_java = self._storage.is_new_coordinator
+        topics = dict.fromkeys(topics)
         tombstones = Tombstones(self._storage)
         deletions = []
         for group in self._in_offsets_order() if is_java else self._groups.in_table_order():

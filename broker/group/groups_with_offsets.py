@@ -26,7 +26,7 @@ class GroupsWithOffsets:
         """Maps each partition of `__consumer_offsets` to the largest number of groups that its table ever had."""
 
     def update(self, group: AnyGroup) -> None:
-        """Record whether a group has committed offsets now."""
+        """Add a group if it has committed offsets, otherwise remove it."""
         group_id = group.group_id
         if not group.offsets:
             self.discard(group_id)

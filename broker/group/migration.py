@@ -61,7 +61,7 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
             ) from None
         for target in group.targets.values():  # an assignor may have given a partition to two members
             if intersects(assigned, target):
-                assigned = difference(assigned, target)
+                assigned = from_record(difference(assigned, target).items())
         epoch = classic.generation_id
         group.put(
             ConsumerMember(

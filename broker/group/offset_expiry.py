@@ -102,8 +102,8 @@ class OffsetExpiry:
     def _delete(self, expired_keys: Mapping[str, list[PartitionKey]], now_ms: int) -> None:
         """Delete expired offsets and write their tombstones, also those of groups that then have neither members nor offsets (GO-9).
 
-        expired_keys: maps group ids to the partitions of the expired offsets, in the order of their tombstones. If the tombstones cannot be written,
-        Kafka's group coordinator in Java keeps all offsets until the next check.
+        expired_keys: maps group ids to the partitions of the expired offsets, in the order of their tombstones. Kafka's group coordinator
+        in Java keeps the offsets whose tombstones cannot be written until the next check.
         """
         tombstones = Tombstones(self._storage)
         deletions = []
@@ -115,15 +115,17 @@ class OffsetExpiry:
             deletes_group = is_unused(group)
             tombstones.add(group, keys, group_too=deletes_group)
             deletions.append((group, offsets, deletes_group))
-        errors = tombstones.write(now_ms, may_split=True)
+        codes = tombstones.write(now_ms, may_split=True)
         for group, offsets, deletes_group in deletions:
-            if errors[group.group_id]:
-                group.offsets.put_all(offsets)
-                continue
-            group.pending_offsets.reinstate(offsets)
+            own_codes = codes[group.group_id]
+            kept = {
+                key for key, code in zip(offsets, own_codes, strict=False) if code
+            }  # the last code may be the group's
+            group.offsets.put_all({key: offset for key, offset in offsets.items() if key in kept})
+            group.pending_offsets.reinstate([key for key in offsets if key not in kept])
             if self._storage.is_new_coordinator:
                 self._groups.with_offsets.update(group)
-            if deletes_group:
+            if deletes_group and not any(own_codes):
                 self._groups.remove(group, now_ms)
 
     def _expire_later(self, now_ms: int) -> None:

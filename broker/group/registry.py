@@ -246,7 +246,6 @@ class Registry:
     def _add_loaded_groups(self, loaded: Loaded, now_ms: int) -> None:
         for group_id, consumer in loaded.consumers.items():
             consumer.offsets = loaded.offsets.get(group_id) or PartitionTable()
-            self.with_offsets.update(consumer)
             consumer.created_at = ALWAYS
             self._groups[group_id] = consumer
             self._expiry.watch(now_ms)
@@ -256,13 +255,15 @@ class Registry:
             group = self.create(group_id, now_ms)
             group.created_at = ALWAYS
             group.offsets = offsets if self._storage.is_new_coordinator else PartitionTable(offsets)
-            if self._storage.is_new_coordinator:
-                self.with_offsets.update(group)
             if stored_group is not None:
                 group.restore(stored_group, now_ms)
             self.changes.loaded(group, now_ms)
             if stored_group is not None:
                 self._rebalance.resume(group, now_ms)
+        if self._storage.is_new_coordinator:
+            for group_id in loaded.offsets:
+                if (loaded_group := self.get_any(group_id)) is not None:
+                    self.with_offsets.update(loaded_group)
         for group_id, pending in loaded.pending.items():
             holder = self.get_any(group_id) or self.create(group_id, now_ms)
             holder.pending_offsets = pending

@@ -82,7 +82,10 @@ class OffsetsLog(Protocol):
         ...
 
     def append_now(self, index: int, entries: Sequence[Entry], now_ms: int) -> int:
-        """Do the same as `append_only`, but without collecting the records: they are in the log when the method returns 0."""
+        """Append records to partition `index` of the offsets topic at once, without collecting them first. Returns the error code, 0 for success.
+
+        entries: the records as (key, value); a value of None is a tombstone.
+        """
         ...
 
     def await_replicated(self, index: int, now_ms: int, done: Stored) -> None:
@@ -146,12 +149,10 @@ class GroupStorage:
         """Store committed offsets as one batch. `stored` is called with the error code for the OffsetCommit response.
 
         parts: the offsets, in the order of their records. More than one dict is needed only for a partition with several records. The dicts must not
-        be changed later. entries: the records of the offsets, as `offset_entries` returns them.
-
-        take_effect: a function that adds the offsets to the newest state of
-        the group. It is called once: when the offsets are in the log, as in Kafka's group coordinator in Java (default from 4.0 on), or, with the one
-        in Scala, when they are replicated. It is not called if the records are rejected. producer: the (producer id, epoch) in whose transaction the
-        offsets are committed; None for no transaction.
+        be changed later. entries: the records of the offsets, as `offset_entries` returns them. take_effect: a function that adds the offsets to the
+        newest state of the group. It is called once: when the offsets are in the log, as in Kafka's group coordinator in Java (default from 4.0 on),
+        or, with the one in Scala, when they are replicated. It is not called if the records are rejected. producer: the (producer id, epoch) in whose
+        transaction the offsets are committed; None for no transaction.
         """
         errors = _GROUP_ERRORS if self.is_new_coordinator else _COMMIT_ERRORS
         index = self.partition_of(group_id)

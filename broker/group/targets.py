@@ -87,7 +87,7 @@ class Targets:
         the first in Kafka's hash table (GN-38). Kafka does this if the current request has made equal subscriptions different. Raises KafkaError
         UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
         """
-        topics_of: dict[frozenset[str], dict[bytes, None]] = {}
+        topics_of: dict[tuple[frozenset[str], str], dict[bytes, None]] = {}
         members = [
             _subscription(group, member, {}, names)
             if member is requester
@@ -117,25 +117,28 @@ class Targets:
 def _subscription(
     group: ConsumerGroup,
     member: ConsumerMember,
-    topics_of: dict[frozenset[str], dict[bytes, None]],
+    topics_of: dict[tuple[frozenset[str], str], dict[bytes, None]],
     names: Iterable[str] | None,
 ) -> MemberSubscription:
     """Return the data of a member that an assignor gets.
 
-    topics_of: a cache of the ordered topic ids for each set of topic names. names: the topic names that the member subscribes to, in the order in
-    which Kafka adds them to a table; None for the order of the stored record.
+    topics_of: a cache of the ordered topic ids for each pair of topic names and a regular expression. names: the topic names that the member
+    subscribes to, in the order in which Kafka adds them to a table; None for the order of the stored record.
     """
     subscribed = group.topics_of(member)
-    if subscribed not in topics_of:
+    subscription = member.topic_names, member.topic_regex
+    if subscription not in topics_of:
         own = copy_order(list(dict.fromkeys(sorted(member.topic_names) if names is None else names)))
         resolved = group.regexes.get(member.topic_regex)
         others = [] if resolved is None else copy_order(sorted(resolved.topics))
         in_order = dict.fromkeys([*own, *others] if len(own) > len(others) else [*others, *own])
-        topics_of[subscribed] = dict.fromkeys(group.topics[name].topic_id for name in in_order if name in group.topics)
+        topics_of[subscription] = dict.fromkeys(
+            group.topics[name].topic_id for name in in_order if name in group.topics
+        )
     return MemberSubscription(
         member.member_id,
         member.instance_id,
-        topics_of[subscribed],
+        topics_of[subscription],
         group.target_of(member.member_id),
         member.topic_names,
         member.topic_regex,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from kafkaproto.broker.group.migration import AnyGroup
 from kafkaproto.broker.group.offsets import PartitionKey
@@ -30,25 +31,28 @@ class Tombstones:
         batch_id = self._storage.partition_of(group_id) if self._storage.is_new_coordinator else group_id
         self._batches.setdefault(batch_id, []).append((group_id, entries))
 
-    def write(self, now_ms: int, *, may_split: bool = False) -> dict[str, int]:
-        """Append all tombstones, without waiting for replicas. Returns an error code for each group id.
+    def write(self, now_ms: int, *, may_split: bool = False) -> dict[str, list[int]]:
+        """Append all tombstones, without waiting for replicas. Returns a list of error codes by group id: one for each tombstone of the group.
 
-        The code is always 0 if the broker emulates Kafka's group coordinator in Scala, which deletes offsets and groups even if their tombstones
-        cannot be written. may_split: whether a batch that is too large for the log is split. Otherwise it is rejected, and so are all of its groups.
+        The codes are always 0 if the broker emulates Kafka's group coordinator in Scala, which deletes offsets and groups even if their tombstones
+        cannot be written. may_split: whether the coordinator in Java splits a batch that is too large for the log; only a tombstone that is too large
+        by itself is rejected then. Otherwise the batch is rejected as a whole.
         """
-        errors: dict[str, int] = {}
+        is_java = self._storage.is_new_coordinator
+        codes: dict[str, list[int]] = {}
         for parts in self._batches.values():
             entries = [entry for _, own_entries in parts for entry in own_entries]
-            error = self._append(parts[0][0], entries, now_ms, may_split=may_split)
-            for group_id, _ in parts:
-                errors[group_id] = error if self._storage.is_new_coordinator else ErrorCode.NONE
-        return errors
+            batch_codes = iter(self._append(parts[0][0], entries, now_ms, may_split=may_split and is_java))
+            for group_id, own_entries in parts:
+                own_codes = list(islice(batch_codes, len(own_entries)))
+                codes.setdefault(group_id, []).extend(own_codes if is_java else [0] * len(own_codes))
+        return codes
 
-    def _append(self, group_id: str, entries: Sequence[Entry], now_ms: int, *, may_split: bool) -> int:
+    def _append(self, group_id: str, entries: Sequence[Entry], now_ms: int, *, may_split: bool) -> list[int]:
+        """Append the tombstones as one batch, or split them, and return the error code of each."""
         error = self._storage.append_only(group_id, entries, now_ms)
         if error != ErrorCode.UNKNOWN_SERVER_ERROR or not may_split or len(entries) < 2:
-            return error
+            return [error] * len(entries)
         middle = len(entries) // 2
-        return self._append(group_id, entries[:middle], now_ms, may_split=True) or self._append(
-            group_id, entries[middle:], now_ms, may_split=True
-        )
+        halves = entries[:middle], entries[middle:]
+        return [code for half in halves for code in self._append(group_id, half, now_ms, may_split=True)]

@@ -80,3 +80,15 @@ def test_kafka_4_2_coordinator_deletes_stored_partition_metadata_of_a_consumer_g
     assert records(group)[before:] == [(TOPICS, None)]
     group.join("B")
     assert [kind for kind, _ in records(group)[before:]] == [TOPICS, GROUP]
+
+
+def test_kafka_4_0_stores_topics_that_only_a_regular_expression_matches() -> None:
+    """A new coordinator then starts no new epoch."""
+    group = start("4.0")
+    epoch = group.beat("A", 0, [], [], timeout_ms=60_000, subscribed_topic_regex="T.*").member_epoch
+    group.cluster.advance(1_000)
+    epoch = group.beat("A", epoch, []).member_epoch
+    [stored] = [value for kind, value in records(group) if kind == TOPICS]
+    assert [topic.topic_name for topic in stored.topics] == ["T"]
+    move(group)
+    assert group.beat("A", epoch, sorted(ALL)).member_epoch == epoch

@@ -74,7 +74,7 @@ class Coordinator:
     def delete(self, group_id: str) -> None:
         tombstones = Tombstones(self.storage)
         tombstones.add(ClassicGroup(group_id, 0), [KEY], group_too=False)
-        assert tombstones.write(0) == {group_id: 0}
+        assert tombstones.write(0) == {group_id: [0]}
 
     def fetched(self, group_id: str) -> int | None:
         assert self.committed.is_behind(group_id)
