@@ -103,11 +103,17 @@ def test_startup_report_says_that_nothing_is_stored_in_log_dirs(start: Start, tm
     line = "INFO nothing is stored in log.dirs=/var/lib/kafka; "
     assert f"{line}--data-dir DIR keeps data over restarts" in start("--config", str(settings)).stop()
     lines = start("--config", str(settings), "--data-dir", str(tmp_path / "data")).stop()
-    assert f"{line}--data-dir says where" in lines
+    assert f"{line}the data directory is {tmp_path / 'data'}" in lines
     lines = start("-c", "0.log.dir=/tmp/logs").stop()
     assert "INFO nothing is stored in log.dir=/tmp/logs; --data-dir DIR keeps data over restarts" in lines
-    same_folder = "-c", f"log.dirs={tmp_path / 'data'}", "--data-dir", str(tmp_path / "data")
-    for options in ((), same_folder):
+    data_dir = "--data-dir", str(tmp_path / "data")
+    lines = start("-c", f"log.dirs={tmp_path / 'data'},/other", *data_dir).stop()
+    where = f"/other of log.dirs={tmp_path / 'data'},/other"
+    assert f"INFO nothing is stored in {where}; the data directory is {tmp_path / 'data'}" in lines
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    same_folder = "-c", f"log.dirs={tmp_path / 'data'}", *data_dir
+    linked_folder = "-c", f"log.dirs={tmp_path / 'link'}", *data_dir
+    for options in ((), same_folder, linked_folder):
         assert not [line for line in start(*options).stop() if "nothing is stored" in line]
 
 
