@@ -29,6 +29,9 @@ from kafkaproto.broker.persistence.recovery import LogStart, recover
 from kafkaproto.broker.persistence.wal import MetadataRecord, WriteAheadLog
 from kafkaproto.error_codes import ErrorCode
 
+RETRY_MS = 60_000
+"""The time in ms between two attempts to shorten the metadata log if the first one has failed."""
+
 logger = logging.getLogger("kafkaproto.persistence")
 
 
@@ -81,7 +84,7 @@ class MetadataLog:
         self.process_number = self.recovered_state.process_number + 1
         self._is_open = False
         self._rewrite_due = False
-        self._written_anew_bytes = self._written_anew_ms = 0
+        self._written_anew_bytes = self._written_anew_ms = self._retry_ms = 0
         if self._facts.cut_bytes:
             self._cut(f"{self._facts.cut_bytes} bytes of the last record of the file 'facts', which was incomplete")
 
@@ -157,13 +160,17 @@ class MetadataLog:
         """
         if not self._is_open:
             return
-        if self._rewrite_due:
+        now_ms = self._now_ms()
+        if self.lacks:
             self._write_anew()
+        elif self._rewrite_due and now_ms >= self._retry_ms:
+            self._shorten(now_ms)
         self._facts.append(fact)
         limits = self._limits
         growth_bytes = self._facts.size_bytes - self._written_anew_bytes
         is_long = growth_bytes >= limits.growth_bytes and growth_bytes > self._written_anew_bytes
-        if is_long or 0 < limits.interval_ms <= self._now_ms() - self._written_anew_ms:
+        self._written_anew_ms = min(self._written_anew_ms, now_ms)  # a reset of a test cluster sets its clock back
+        if is_long or 0 < limits.interval_ms <= now_ms - self._written_anew_ms:
             # The change just persisted has not happened yet, so the log is rewritten with the next one.
             self._rewrite_due = True
 
@@ -182,12 +189,15 @@ class MetadataLog:
         try:
             self.note(fact)
         except StorageError as error:
-            self._rewrite_due = self._pool.keeps_segments = True
-            logger.error(
-                "data directory %s: a change of metadata was not saved; the broker tries again later: %s",
-                self.directory.path,
-                error,
-            )
+            self._not_saved(error)
+
+    def _not_saved(self, error: StorageError) -> None:
+        self._pool.keeps_segments = True
+        logger.error(
+            "data directory %s: a change of metadata was not saved; the broker tries again later: %s",
+            self.directory.path,
+            error,
+        )
 
     @property
     def lacks(self) -> bool:
@@ -207,12 +217,29 @@ class MetadataLog:
 
     def refresh(self) -> None:
         """Rewrite the whole log, after many changes at once. Never raises: if the rewrite fails, `settle` tries it again later."""
-        self._rewrite_due = True
-        self.note_if_possible(records.process_started(self.process_number))
+        if not self._is_open:
+            return
+        try:
+            self._write_anew()
+        except StorageError as error:
+            self._not_saved(error)
+
+    def _shorten(self, now_ms: int) -> None:
+        """Rewrite the log, which lacks no change but has become long or old. Never raises: after a failure the next attempt is `RETRY_MS` later."""
+        try:
+            self._write_anew()
+        except StorageError as error:
+            self._retry_ms = now_ms + RETRY_MS
+            logger.error(
+                "data directory %s: its metadata log is complete, but was not shortened; the broker tries again with a change after %d s: %s",
+                self.directory.path,
+                RETRY_MS // 1000,
+                error,
+            )
 
     def _write_anew(self) -> None:
         self._facts.replace(self._all_facts())
-        self._written_anew_bytes, self._written_anew_ms = self._facts.size_bytes, self._now_ms()
+        self._written_anew_bytes, self._written_anew_ms, self._retry_ms = self._facts.size_bytes, self._now_ms(), 0
         self._rewrite_due = self._pool.keeps_segments = False
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import kafkaproto.testing
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.persistence.wal import WriteAheadLog
 from tests.support.broker.processes import Processes
 
 MAX_BYTES, INTERVAL_MS = "metadata.log.max.record.bytes.between.snapshots", "metadata.log.max.snapshot.interval.ms"
@@ -76,3 +79,37 @@ def test_metadata_log_is_not_rewritten_by_time_before_the_interval_or_if_it_is_0
     log = Log(tmp_path, **{INTERVAL_MS: interval_ms})
     log.cluster.advance(3_599_999)
     assert [log.change() for _ in range(5)] == [False] * 5
+
+
+def test_change_succeeds_although_a_rewrite_fails_and_the_rewrite_is_tried_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StorageError("No space left on device")
+
+    log = Log(tmp_path, **{INTERVAL_MS: "60000"})
+    log.cluster.advance(60_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(WriteAheadLog, "replace", refuse)
+        assert [log.change() for _ in range(5)] == [False] * 5
+        assert len(caplog.messages) == 1 and "No space left on device" in caplog.messages[0]
+        log.cluster.advance(60_000)
+        assert [log.change() for _ in range(5)] == [False] * 5
+        assert len(caplog.messages) == 2
+    log.cluster.advance(59_999)
+    assert not log.change()
+    log.cluster.advance(1)
+    assert [log.change() for _ in range(3)] == [True, False, False]
+    after = log.processes.crash_and_restart()
+    assert after.state.controller.image.topics["t"].configs["retention.ms"] == "1000014"
+
+
+def test_interval_begins_again_after_a_reset_that_sets_the_clock_back(tmp_path: Path) -> None:
+    with kafkaproto.testing.cluster(topics={"t": 1}, data_dir=tmp_path, config={INTERVAL_MS: "60000"}) as c:
+        c.clock.advance(86_400_000)
+        c.reset()
+        file_number = (tmp_path / "facts").stat().st_ino
+        c.clock.advance(61_000)
+        for topic in ("u", "v"):
+            c.create_topic(topic)
+        assert (tmp_path / "facts").stat().st_ino != file_number  # each rewrite replaces the file
