@@ -391,4 +391,4 @@ def _reset(cluster: Cluster) -> None:
     if cluster.events.cleared is not None:
         cluster.events.cleared(cluster.actions.now_ms)
     if cluster.persistence is not None:
-        cluster.persistence.metadata_log.refresh()
+        cluster.persistence.reset()

@@ -1,8 +1,8 @@
 """Delayed deletion of segment files, and of the folders of deleted partitions (`file.delete.delay.ms`).
 
 As in Kafka (`LocalLog.deleteSegmentFiles`, `LogManager.deleteLogs`), a file or folder is renamed at once, so that a restart does not take it for a
-part of a log. It is deleted when its delay has passed. A process that stops before leaves it to the next one. This module does not depend on
-batches, offsets, topics or open files.
+part of a log. It is deleted when its delay has passed. A process that stops before leaves it to the next one. If a file or folder cannot be deleted,
+this is logged, and the next start tries again. This module does not depend on batches, offsets, topics or open files.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from kafkaproto.broker.runtime.timers import Timers
+from kafkaproto.broker.runtime.timers import Timer, Timers
 
 DELETED_FILE = ".deleted"
 DELETED_FOLDER = "-delete"
 _FILE = re.compile(r"\d{20}\.(log|cleaned)(\.deleted)?\Z")
+_RENAMED_FILE = re.compile(r"\d{20}\.(log|cleaned)\.deleted\Z")
 
 logger = logging.getLogger("kafkaproto.log")
 
@@ -34,55 +35,108 @@ class DelayedDeletion:
         self._timers = timers
         self._now_ms = now_ms
         self._folder_delay_ms = folder_delay_ms
+        self._waiting: dict[Path, Timer] = {}
+        """Maps each renamed file or folder to the timer that deletes it."""
+        self._is_closed = False
 
-    def delete_file(self, path: Path, delay_ms: int) -> None:
-        """Rename the segment file at `path`, and delete it after `delay_ms`. A missing file is ignored. Raises OSError if it cannot be renamed."""
-        renamed_path = path.with_name(path.name + DELETED_FILE)
-        try:
-            path.rename(renamed_path)
-        except FileNotFoundError:
-            return
-        self._timers.at(self._now_ms() + delay_ms, lambda _: _delete(renamed_path, delete_file))
+    def delete_file(self, path: Path, delay_ms: int) -> bool:
+        """Rename the segment file at `path`, and delete it after `delay_ms`. Returns False if the file still has its name, because both failed.
+
+        With the delay 0, or if it cannot be renamed, the file is deleted at once. A missing file is ignored. Does nothing after `close`.
+        """
+        if self._is_closed:
+            return True
+        if delay_ms > 0:
+            renamed_path = path.with_name(path.name + DELETED_FILE)
+            with suppress(OSError):
+                path.rename(renamed_path)
+                self._wait(renamed_path, self._now_ms() + delay_ms, lambda _: self._delete(renamed_path))
+                return True
+        return delete_file_or_log(path)
 
     def delete_folder(self, path: Path) -> None:
         """Rename the folder of a deleted partition, and delete it after the delay for folders. A missing folder is ignored.
 
-        Raises OSError if the folder cannot be renamed.
+        If it cannot be renamed, the folder is deleted at once. Does nothing after `close`.
         """
+        if self._is_closed:
+            return
         renamed_path = path.with_name(path.name + DELETED_FOLDER)
-        if renamed_path.exists():
-            delete_folder(renamed_path)  # after a power failure, the same partition may be deleted twice
-        with suppress(FileNotFoundError):
+        try:
+            if renamed_path.exists():
+                delete_folder(renamed_path)  # after a power failure, the same partition may be deleted twice
             path.rename(renamed_path)
+        except OSError:
+            delete_folder_or_log(path)
+        else:
             self.delete_renamed_folder(renamed_path)
 
     def delete_renamed_folder(self, path: Path) -> None:
         """Delete a folder, which this process or an earlier one has renamed, after the delay for folders. The delay begins now."""
         self._delete_folder_after_delay(path, self._now_ms(), self._now_ms())
 
+    def delete_all_now(self) -> None:
+        """Delete all renamed files and folders at once, although their delays have not passed."""
+        for path in list(self._waiting):
+            self._delete(path)
+
+    def close(self) -> None:
+        """Delete nothing any more: another process may use the data directory from now on. Renamed files and folders are left to it."""
+        self._is_closed = True
+        for timer in self._waiting.values():
+            timer.cancel()
+        self._waiting.clear()
+
     def _delete_folder_after_delay(self, path: Path, renamed_ms: int, now_ms: int) -> None:
         """Delete the folder now if its delay has passed, otherwise when the present delay ends. renamed_ms: the start of the delay."""
         due_ms = renamed_ms + self._folder_delay_ms()
         if now_ms >= due_ms:
-            _delete(path, delete_folder)
+            self._delete(path)
         else:
-            self._timers.at(due_ms, lambda now_ms: self._delete_folder_after_delay(path, renamed_ms, now_ms))
+            self._wait(path, due_ms, lambda now_ms: self._delete_folder_after_delay(path, renamed_ms, now_ms))
+
+    def _wait(self, path: Path, at_ms: int, act: Callable[[int], None]) -> None:
+        """Call `act` at `at_ms`. Cancels the timer of an earlier file or folder at `path`, which the present one has replaced."""
+        self._cancel(path)
+        self._waiting[path] = self._timers.at(at_ms, act)
+
+    def _cancel(self, path: Path) -> None:
+        timer = self._waiting.pop(path, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _delete(self, path: Path) -> None:
+        self._cancel(path)
+        if path.name.endswith(DELETED_FOLDER):
+            delete_folder_or_log(path)
+        else:
+            delete_file_or_log(path)
 
 
 def delete_folder(path: Path) -> None:
     """Delete the segment files in a partition's folder, and the folder if it contains nothing else. Raises OSError if a file cannot be deleted."""
     if path.is_dir():
-        for entry in os.scandir(path):
-            if _FILE.match(entry.name):
-                delete_file(Path(entry.path))
+        for name in os.listdir(path):
+            if _FILE.match(name):
+                delete_file(path / name)
         with suppress(OSError):
             path.rmdir()
 
 
+def delete_folder_or_log(path: Path) -> bool:
+    """Delete a partition's folder like `delete_folder`. If this fails, log it and return False: the next start tries again."""
+    return _delete_or_log(path, delete_folder)
+
+
 def delete_leftovers(path: Path) -> None:
-    """Delete the files in a partition's folder that an earlier process has renamed in order to delete them. Raises OSError if this fails."""
-    for file_path in path.glob("*" + DELETED_FILE):
-        delete_file(file_path)
+    """Delete the segment files in a partition's folder that an earlier process has renamed in order to delete them. A failure is logged.
+
+    Raises OSError if the folder cannot be read.
+    """
+    if path.is_dir():
+        for name in os.listdir(path):
+            if _RENAMED_FILE.match(name):
+                delete_file_or_log(path / name)
 
 
 def delete_file(path: Path) -> None:
@@ -91,8 +145,15 @@ def delete_file(path: Path) -> None:
         path.unlink()
 
 
-def _delete(path: Path, delete: Callable[[Path], None]) -> None:
+def delete_file_or_log(path: Path) -> bool:
+    """Delete a file at once. If this fails, log it and return False: the next start tries again. A missing file is ignored."""
+    return _delete_or_log(path, delete_file)
+
+
+def _delete_or_log(path: Path, delete: Callable[[Path], None]) -> bool:
     try:
         delete(path)
     except OSError as error:
         logger.error("%s cannot be deleted: %s; the next start with this data directory tries again", path, error)
+        return False
+    return True

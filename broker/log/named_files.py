@@ -1,7 +1,7 @@
 """Segment files with names in a data directory: the pool of open files, and the folder of one partition.
 
 Only the most recently used files are open, up to a fixed number per process; an evicted one is reopened by its name. A `FileRange`
-in a response keeps its file open, so eviction and unlinking never affect a response that is being sent.
+in a response keeps its file open, so eviction and deletion never affect a response that is being sent.
 This module does not depend on batches, offsets or topics.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkaproto.broker.log.file_deletion import DelayedDeletion, delete_file, delete_folder
+from kafkaproto.broker.log.file_deletion import DelayedDeletion, delete_file_or_log, delete_folder_or_log
 from kafkaproto.broker.log.files import MemoryBudget, SegmentFile
 
 _NAME = re.compile(r"(\d{20})\.(log|cleaned)\Z")
@@ -104,26 +104,23 @@ class SegmentFolder:
                     segments.append(SegmentOnDisk(path, int(match[1]), size, match[2] == "cleaned"))
         return sorted(segments, key=lambda segment: segment.base)
 
-    def delete(self, path: Path) -> None:
+    def delete(self, path: Path) -> bool:
         """Delete the file of a segment, after `delete_delay_ms`. Until then it has another name, so that no process reads it as a part of the log.
 
-        Raises OSError if the file cannot be deleted or renamed.
+        Returns False if the file can be neither renamed nor deleted, which is logged.
         """
         self.pool.release(path)
         deletion = self.pool.deletion
-        if deletion is None or self.delete_delay_ms <= 0:
-            delete_file(path)
-        else:
-            deletion.delete_file(path, self.delete_delay_ms)
+        return delete_file_or_log(path) if deletion is None else deletion.delete_file(path, self.delete_delay_ms)
 
     def delete_all(self) -> None:
         """Delete the folder of a partition that has been deleted, after `log.segment.delete.delay.ms`. No file of it may be in the pool any more.
 
-        Raises OSError if the folder cannot be deleted or renamed.
+        If the folder can be neither renamed nor deleted, this is logged.
         """
         deletion = self.pool.deletion
         if deletion is None:
-            delete_folder(self.path)
+            delete_folder_or_log(self.path)
         else:
             deletion.delete_folder(self.path)
 

@@ -81,8 +81,8 @@ class Segment(Protocol):
     def read(self, start: int, length: int) -> bytes:
         """Return a copy of `length` bytes of the segment. start: the index of the first byte to return, counted from the start of the segment."""
 
-    def drop(self) -> None:
-        """Delete the bytes. A `Region` that was returned before remains readable, for a response that is being sent."""
+    def drop(self) -> bool:
+        """Delete the bytes, and return whether they are gone. A `Region` that was returned before remains readable, for a response in progress."""
 
     def close(self) -> None:
         """Release memory and descriptors of the segment. A named file stays on the disk."""
@@ -110,8 +110,9 @@ class _Extent:
         """Mark the segment as complete: its last byte is the one before byte position `end` of the partition's store."""
         self.end = end
 
-    def drop(self) -> None:
-        """Do nothing: the segment's file is closed and freed once no object refers to it."""
+    def drop(self) -> bool:
+        """Return True, and do nothing: the segment's file is closed and freed once no object refers to it."""
+        return True
 
     def close(self) -> None:
         """Drop the segment (`drop`), because its bytes do not outlive the process. `NamedSegment` overrides this method to keep its file."""
@@ -162,11 +163,12 @@ class MemorySegment(_Extent):
         self.drop()
         return new_segment
 
-    def drop(self) -> None:
-        """Release the memory, and return its bytes to the memory budget."""
+    def drop(self) -> bool:
+        """Release the memory, give its bytes back to the memory budget, and return True."""
         if self._bytes is not None:
             self._budget.release(len(self._bytes))
             self._bytes = None
+        return True
 
 
 class FileSegment(_Extent):
@@ -336,11 +338,11 @@ class NamedSegment(_Extent):
         """Return a copy of `length` bytes of the file from byte `start` on. Raises OSError if the file cannot be opened or read."""
         return b"" if self.path is None else os.pread(self._open(self.path).fileno(), length, start)
 
-    def drop(self) -> None:
-        """Delete the segment's file, after the delay of its folder."""
-        if self.path is not None:
-            self._folder.delete(self.path)
+    def drop(self) -> bool:
+        """Delete the segment's file, after the delay of its folder. Returns False if this fails: the segment then still has its file."""
+        if self.path is not None and self._folder.delete(self.path):
             self.path = None
+        return self.path is None
 
     def close(self) -> None:
         """Close the segment's file, and keep it on the disk for the next process."""
@@ -349,10 +351,7 @@ class NamedSegment(_Extent):
             self.path = None
 
     def _undo(self, start: int) -> None:
-        """Remove all bytes of the file from byte `start` on, after a failed append.
-
-        If that fails, set `has_leftover`, so that a later call removes them.
-        """
+        """Remove all bytes of the file from byte `start` on, after a failed append. If that fails, `has_leftover` stays set for a later call."""
         self._fd = -1
         self.has_leftover = True
         with suppress(OSError, StorageError):

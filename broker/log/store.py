@@ -207,7 +207,8 @@ class Store:
         """
         last = self.last
         if last.base == self.end_position:
-            last.drop()
+            if not last.drop():
+                last.seal(self.end_position)
             self.segments[-1] = self._empty_segment(carried_bytes, is_cleaned)
         else:
             last.seal(self.end_position)
@@ -293,19 +294,17 @@ class Store:
 
         If the file of the active segment is dropped, later appends go to a new file, which continues the segment (`segment_number` stays the same).
         Nothing is dropped while a change is missing in the metadata log because a write failed: this log may still refer to batches in the files.
+        If a file cannot be deleted, its segment and all later ones stay, so that the next process finds no gap between the files.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return
         if self._base < self.end_position <= position and not self.last.has_leftover:
             self.flush_state.unflushed_records = 0  # flushing bytes that are deleted next is useless and can fail
             self._start_segment(self.open_bytes, is_cleaned=self._is_cleaning)
-        dropped_count = 0
-        while dropped_count < len(self.segments) - 1 and self.segments[dropped_count].end <= position:
-            self.segments[dropped_count].drop()
-            dropped_count += 1
-        del self.segments[:dropped_count]
-        del self._bases[:dropped_count]
-        if dropped_count:
+        old_start = self._bases[0]
+        while len(self.segments) > 1 and self.segments[0].end <= position and self.segments[0].drop():
+            del self.segments[0], self._bases[0]
+        if self._bases[0] != old_start:
             self.index.drop_before(self._bases[0])
 
     @property
@@ -334,7 +333,7 @@ class Store:
         self.resume([self._empty_segment(0)], self.end_position)
 
     def close(self) -> None:
-        """Delete all bytes, because the partition has been deleted. Raises OSError if its folder in a data directory cannot be deleted or renamed."""
+        """Delete all bytes, because the partition has been deleted. If its folder in a data directory cannot be deleted, this is logged."""
         self.leave()
         if self.folder is not None:
             self.folder.delete_all()

@@ -94,7 +94,7 @@ class ClusterPersistence:
 
     def __init__(self, cluster: PersistedState, path: str | os.PathLike[str], new_cluster_id: str) -> None:
         directory = DataDirectory(path, new_cluster_id)
-        deletion = DelayedDeletion(
+        self._deletion = DelayedDeletion(
             cluster.timers,
             lambda: cluster.actions.now_ms,
             lambda: int(cluster.config.get(-1, "log.segment.delete.delay.ms")),
@@ -105,7 +105,7 @@ class ClusterPersistence:
         )
         try:
             self.metadata_log = MetadataLog(
-                directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms, deletion, limits
+                directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms, self._deletion, limits
             )
         except BaseException:
             directory.close()
@@ -205,8 +205,14 @@ class ClusterPersistence:
         if deleted_topics:
             cluster.groups.forget_topics(deleted_topics, cluster.actions.now_ms)
 
+    def reset(self) -> None:
+        """Persist the state of a test cluster after a reset, and delete the files of deleted topics at once: a reset may set the clock back."""
+        self._deletion.delete_all_now()
+        self.metadata_log.refresh()
+
     def close(self) -> None:
         """Persist that this process has stopped properly, and release the lock of the data directory."""
+        self._deletion.close()
         self.metadata_log.close()
 
     def abandon(self) -> None:
@@ -214,6 +220,7 @@ class ClusterPersistence:
 
         The cluster calls this if it cannot start; tests call it to simulate a crash.
         """
+        self._deletion.close()
         self.metadata_log.directory.close()
 
     def _check_brokers(self, topics: Iterable[Topic]) -> None:

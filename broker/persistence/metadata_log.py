@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError
-from kafkaproto.broker.log.file_deletion import DelayedDeletion, delete_folder
+from kafkaproto.broker.log.file_deletion import DelayedDeletion, delete_folder_or_log
 from kafkaproto.broker.log.files import MemoryBudget
 from kafkaproto.broker.log.named_files import FilePool, SegmentFolder
 from kafkaproto.broker.log.producer_state import ProducerEntry
@@ -118,11 +118,11 @@ class MetadataLog:
     def begin(self) -> None:
         """Delete the files of partitions that do not exist any more, and start to persist changes. Call it after the cluster has been restored.
 
-        As in Kafka, the delay of a folder that the previous process has renamed begins again. Raises ConfigError if the metadata log cannot be
-        written.
+        As in Kafka, the delay of a folder that the previous process has renamed begins again. A folder that cannot be deleted is logged, and the next
+        start tries again. Raises ConfigError if the metadata log cannot be written.
         """
         for path in self._unknown_partitions():
-            delete_folder(path)
+            delete_folder_or_log(path)
         for path in self.directory.deleted_partitions():
             self._deletion.delete_renamed_folder(path)
         try:

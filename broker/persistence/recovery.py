@@ -111,8 +111,17 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
         if on_disk.size_bytes and (is_used or not on_disk.is_cleaned):
             kept_segments.append(segment)
         else:
-            segment.drop()
+            _delete(segment)
     return kept_segments
+
+
+def _delete(segment: NamedSegment) -> None:
+    """Delete the file of a segment. If this fails, empty the file, because a later segment may get the same name.
+
+    Raises OSError if the file can be neither deleted nor emptied.
+    """
+    if not segment.drop():
+        segment.truncate(segment.base)
 
 
 def _resume(
@@ -222,7 +231,7 @@ class _Files:
                     segment.truncate(position)
                 elif not is_needed:
                     cut_bytes += segment.end - segment.base
-                    segment.drop()
+                    _delete(segment)
                     continue
             kept_segments.append(segment)
         self.segments = kept_segments

@@ -98,7 +98,6 @@ class Disk:
             patch.object(facts, "os", seen),
             patch.object(directory, "os", seen),
             patch.object(named_files, "os", opening),
-            patch.object(named_files, "delete_file", self._while_alive(file_deletion.delete_file)),
             patch.object(file_deletion, "delete_file", self._while_alive(file_deletion.delete_file)),
             patch.object(DelayedDeletion, "delete_file", self._while_alive(DelayedDeletion.delete_file)),
             patch.object(DelayedDeletion, "delete_folder", self._while_alive(DelayedDeletion.delete_folder)),
@@ -106,12 +105,12 @@ class Disk:
         ):
             yield
 
-    def _while_alive(self, change: Callable[..., None]) -> Callable[..., None]:
+    def _while_alive(self, change: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that changes the disk like `change`, unless the process is dead or dies before."""
 
-        def change_while_alive(*args: Any) -> None:
+        def change_while_alive(*args: Any) -> Any:
             self._before_write()
-            change(*args)
+            return change(*args)
 
         return change_while_alive
 

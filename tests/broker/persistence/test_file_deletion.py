@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import kafkaproto.testing
 from kafkaproto.broker.config.dynamic import BrokerResource, Change, change
+from kafkaproto.broker.log.file_deletion import DelayedDeletion
 from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.records.batch import NewRecord, build_batch
@@ -49,6 +53,21 @@ def suffixes(path: Path, cluster: VirtualCluster, topic: str) -> list[str]:
 
 def deleted_folders(path: Path) -> int:
     return len(list((path / "topics").glob("*-delete")))
+
+
+def refuse(patched: pytest.MonkeyPatch, *methods: str, only: str = "") -> None:
+    """Let methods of `Path`, such as "unlink", fail. only: a part of the paths for which they fail."""
+
+    def refusing(change: Callable[..., None]) -> Callable[..., None]:
+        def refused(path: Path, *args: Path) -> None:
+            if only in str(path):
+                raise PermissionError(13, "Permission denied", str(path))
+            change(path, *args)
+
+        return refused
+
+    for method in methods:
+        patched.setattr(Path, method, refusing(getattr(Path, method)))
 
 
 TWO_OF_FOUR, LAST_TWO = [".deleted", ".deleted", ".log", ".log"], [".log", ".log"]
@@ -186,16 +205,184 @@ def test_response_can_be_sent_from_a_file_that_has_been_renamed_or_deleted(tmp_p
 def test_file_that_cannot_be_deleted_is_logged_and_left_to_the_next_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
-
     processes = started(tmp_path)
     filled(processes.cluster, "t")
     delete_records(processes.cluster, "t", 1)
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "unlink", refuse)
+        refuse(patched, "unlink")
         processes.cluster.advance(4000)
     [message] = caplog.messages
     assert "00000000000000000000.log.deleted cannot be deleted: " in message
     assert "the next start with this data directory tries again" in message
     assert suffixes(tmp_path, processes.crash_and_restart(), "t") == [".log", *LAST_TWO]
+
+
+UNKNOWN_PARTITION = f"{'f' * 32}-0"
+
+
+@pytest.mark.rule("CF-29")
+@pytest.mark.parametrize("left_behind", ["file", "folder of an unknown partition", "folder with the suffix -delete"])
+def test_start_succeeds_although_leftovers_of_the_last_process_cannot_be_deleted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, left_behind: str
+) -> None:
+    processes = started(tmp_path, 0 if "-delete" in left_behind else 4000)
+    filled(processes.cluster, "t")
+    if left_behind == "file":
+        delete_records(processes.cluster, "t", 1)
+        [left_file] = (tmp_path / "topics").glob("*/*.deleted")
+    else:
+        suffix = "-delete" if "-delete" in left_behind else ""
+        left_file = tmp_path / "topics" / (UNKNOWN_PARTITION + suffix) / f"{0:020d}.log"
+        left_file.parent.mkdir()
+        left_file.write_bytes(b"x")
+    with monkeypatch.context() as patched:
+        refuse(patched, "unlink", only=str(left_file))
+        after = processes.crash_and_restart()
+    assert len(values(after, "t")) == (3 if left_behind == "file" else 4)
+    assert left_file.exists()
+    [message] = caplog.messages
+    assert str(left_file) in message and "the next start with this data directory tries again" in message
+    processes.crash_and_restart()
+    assert not left_file.exists()
+    assert left_file.parent.exists() == (left_behind == "file")
+
+
+@pytest.mark.rule("CF-29")
+def test_start_empties_file_of_unfinished_compaction_that_cannot_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = started(tmp_path)
+    filled(processes.cluster, "t")
+    [folder] = (tmp_path / "topics").iterdir()
+    unfinished = folder / f"{10_000:020d}.cleaned"
+    unfinished.write_bytes(b"x")
+    with monkeypatch.context() as patched:
+        refuse(patched, "unlink", only=".cleaned")
+        after = processes.crash_and_restart()
+    assert unfinished.stat().st_size == 0
+    assert [offset for offset, _ in values(after, "t")] == [0, 1, 2, 3]
+    processes.crash_and_restart()
+    assert not unfinished.exists()
+
+
+@pytest.mark.rule("CF-29")
+@pytest.mark.parametrize("methods", [("rename",), ("rename", "unlink")], ids=" and ".join)
+def test_topic_is_deleted_completely_although_its_folders_cannot_be_renamed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, methods: tuple[str, ...]
+) -> None:
+    processes = started(tmp_path)
+    cluster = processes.cluster
+    cluster.topic("t", partitions=3)
+    for index in range(3):
+        write(cluster, "t", b"a", index=index)
+    with monkeypatch.context() as patched:
+        refuse(patched, *methods)
+        cluster.state.controller.delete_topic("t")
+        cluster.run()
+    folders_left = list((tmp_path / "topics").iterdir())
+    assert len(folders_left) == 3 * ("unlink" in methods)
+    assert all(
+        any(f"{folder} cannot be deleted: " in message for message in caplog.messages) for folder in folders_left
+    )
+    after = processes.crash_and_restart()
+    assert not list((tmp_path / "topics").iterdir())
+    assert not after.state.controller.image.topics
+
+
+@pytest.mark.rule("CF-29")
+def test_file_that_cannot_be_renamed_is_deleted_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = started(tmp_path).cluster
+    filled(cluster, "t")
+    refuse(monkeypatch, "rename", only="topics")
+    delete_records(cluster, "t", 2)
+    assert suffixes(tmp_path, cluster, "t") == LAST_TWO
+
+
+@pytest.mark.rule("CF-29")
+@pytest.mark.parametrize("crashes", [True, False])
+@pytest.mark.parametrize("only", ["/topics/", f"{0:020d}.log"], ids=["all files", "the first file"])
+def test_records_of_files_that_cannot_be_renamed_or_deleted_do_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: str, crashes: bool
+) -> None:
+    processes = started(tmp_path)
+    filled(processes.cluster, "t")
+    with monkeypatch.context() as patched:
+        refuse(patched, "rename", "unlink", only=only)
+        delete_records(processes.cluster, "t", 2)
+        assert [offset for offset, _ in values(processes.cluster, "t")] == [2, 3]
+        if crashes:
+            processes.crash()
+        else:
+            processes.end()
+        after = processes.restart()
+        assert [offset for offset, _ in values(after, "t")] == [2, 3]
+    after = processes.crash_and_restart()
+    assert [offset for offset, _ in values(after, "t")] == [2, 3]
+    after.advance(4000)
+    assert suffixes(tmp_path, after, "t") == LAST_TWO
+
+
+@pytest.mark.rule("CF-29")
+def test_retention_deletes_files_later_that_it_could_not_delete_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = started(tmp_path, log_retention_check_interval_ms="500").cluster
+    filled(cluster, "t", retention_bytes="200")
+    with monkeypatch.context() as patched:
+        refuse(patched, "rename", "unlink")
+        cluster.advance(500)
+    assert [offset for offset, _ in values(cluster, "t")] == [2, 3]
+    assert suffixes(tmp_path, cluster, "t") == [".log"] * 4
+    write(cluster, "t", b"e" * 60)
+    cluster.advance(500)
+    assert suffixes(tmp_path, cluster, "t") == [".deleted"] * 3 + LAST_TWO
+
+
+@pytest.mark.rule("CF-29")
+def test_reset_deletes_renamed_files_and_folders_at_once(tmp_path: Path) -> None:
+    with kafkaproto.testing.cluster(topics={"t": 2}, data_dir=tmp_path) as c:
+        c.produce("t", [b"a"])
+        for _ in range(2):
+            c.clock.advance(86_400_000)
+            c.reset()
+            assert deleted_folders(tmp_path) == 0
+
+
+@pytest.mark.rule("CF-29")
+def test_closed_cluster_deletes_no_files(tmp_path: Path) -> None:
+    processes = started(tmp_path)
+    for topic in ("t", "u"):
+        filled(processes.cluster, topic)
+    delete_records(processes.cluster, "t", 2)
+    processes.cluster.state.controller.delete_topic("u")
+    processes.end()
+    processes.cluster.advance(4000)
+    assert suffixes(tmp_path, processes.cluster, "t") == TWO_OF_FOUR
+    assert deleted_folders(tmp_path) == 1
+
+
+@pytest.mark.rule("CF-29")
+def test_start_keeps_deleted_files_of_other_programs(tmp_path: Path) -> None:
+    processes = started(tmp_path)
+    filled(processes.cluster, "t")
+    delete_records(processes.cluster, "t", 2)
+    [folder] = (tmp_path / "topics").iterdir()
+    (folder / "notes.deleted").touch()
+    processes.crash_and_restart()
+    assert sorted(file.name for file in folder.glob("*.deleted")) == ["notes.deleted"]
+
+
+@pytest.mark.rule("CF-29")
+def test_delay_of_a_second_file_with_the_same_name_begins_when_it_is_renamed(tmp_path: Path) -> None:
+    timers, now_ms, path = Timers(), 0, tmp_path / f"{0:020d}.log"
+    deletion = DelayedDeletion(timers, lambda: now_ms, lambda: 0)
+    renamed_path = path.with_name(path.name + ".deleted")
+    path.touch()
+    deletion.delete_file(path, 4000)
+    now_ms = 3000
+    path.touch()
+    deletion.delete_file(path, 4000)
+    timers.run_due(6999)
+    assert renamed_path.exists()
+    timers.run_due(7000)
+    assert not renamed_path.exists()
