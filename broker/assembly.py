@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.broker.config.broker_ids import HIGHEST_ID, ID_SETTINGS
 from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.features import supported_features
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.coordinators import TransactionParts, groups_factory
 from kafkaproto.broker.errors import KafkaError
@@ -19,6 +20,7 @@ from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.metadata.balance import LeaderBalance
 from kafkaproto.broker.metadata.broker_sessions import BrokerSessions
 from kafkaproto.broker.metadata.controller import Controller
+from kafkaproto.broker.metadata.no_op_records import NoOpRecords
 from kafkaproto.broker.metadata.unclean import UncleanElection
 from kafkaproto.broker.node import Node, SharedState
 from kafkaproto.broker.observe.diagnostics import Diagnostics
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 SEMANTICS = ("kip", "kafka")
+NO_OP_INTERVAL = "metadata.max.idle.interval.ms"
 PROFILES = ("test", "kafka")
 STATIC_QUOTAS = (
     "quota.producer.default",
@@ -95,6 +98,7 @@ def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
         "group.initial.rebalance.delay.ms": 0,
         "group.coordinator.append.linger.ms": 0,
         "log.initial.task.delay.ms": 0,
+        NO_OP_INTERVAL: 0,
     }
 
 
@@ -170,6 +174,12 @@ def new_elections(
         lambda: int(config.get(-1, "unclean.leader.election.interval.ms")),
     )
     return balance, unclean
+
+
+def new_no_op_records(config: ClusterConfig, actions: ActionQueue) -> NoOpRecords:
+    """Return the counter of no-op records in the metadata log, which Kafka 3.3 introduced. actions: used for its `now_ms`, the current time."""
+    interval_ms = config.get(-1, NO_OP_INTERVAL) if supported_features(config.release) else 0
+    return NoOpRecords(interval_ms, lambda: actions.now_ms)
 
 
 def new_sessions(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> BrokerSessions:

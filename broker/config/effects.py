@@ -62,7 +62,7 @@ _ACTING_BROKER_SETTINGS = """
     metadata.log.max.record.bytes.between.snapshots metadata.log.max.snapshot.interval.ms
     controlled.shutdown.enable broker.session.timeout.ms broker.heartbeat.interval.ms
 
-    telemetry.max.bytes
+    telemetry.max.bytes metadata.max.idle.interval.ms
 
     quota.window.num quota.window.size.seconds replication.quota.window.num replication.quota.window.size.seconds
     controller.quota.window.num controller.quota.window.size.seconds

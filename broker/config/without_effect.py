@@ -24,8 +24,8 @@ REASONS: dict[str, str] = {
     "There is one controller, which is a part of the process. It needs no quorum and has no queue of events to measure.": (
         r"controller\.(quorum|performance)\..*"
     ),
-    "The metadata log is one file of the data directory, in its own format. It has no replicas, segments, retention or no-op records.": (
-        r"internal\.metadata\..* metadata\.log\.(dir|segment\..*) metadata\.max\..*"
+    "The metadata log is one file of the data directory, in its own format. It has no replicas, segments or retention.": (
+        r"internal\.metadata\..* metadata\.log\.(dir|segment\..*) metadata\.max\.retention\..*"
     ),
     "The controller knows without requests whether a broker runs.": r"""
         initial\.broker\.registration\.timeout\.ms server\.max\.startup\.time\.ms controller\.socket\.timeout\.ms

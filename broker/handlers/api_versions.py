@@ -70,4 +70,4 @@ def _add_features(exchange: Exchange, response: ApiVersionsResponse) -> None:
         if lowest > 0 or knows_level_0
     ]
     response.finalized_features = [FinalizedFeatureKey(name, level, level) for name, level in image.features.items()]
-    response.finalized_features_epoch = image.offset
+    response.finalized_features_epoch = exchange.node.cluster.controller.metadata_offset

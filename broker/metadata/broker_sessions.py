@@ -64,7 +64,7 @@ class BrokerSessions:
         else:
             expiry_ms = max(now_ms, self._last_heartbeat_ms(broker_id) + self._timeout_ms())
             self._open[broker_id] = self._timers.at(expiry_ms, partial(self._expire, broker_id))
-        self.last_fetches[broker_id] = LastFetch(now_ms, self._controller.image.offset + 1)
+        self.last_fetches[broker_id] = LastFetch(now_ms, self._controller.metadata_offset + 1)
         return is_controlled
 
     def end(self, broker_id: int) -> None:

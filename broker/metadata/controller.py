@@ -23,6 +23,7 @@ from kafkaproto.broker.metadata.image import (
     PartitionState,
     Topic,
 )
+from kafkaproto.broker.metadata.no_op_records import NoOpRecords
 from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -57,11 +58,17 @@ class Controller:
         remember_if_possible: ImageChange | None = None,
     ) -> None:
         self.image = Image.empty(cluster_id, initial_features(config.release))
+        self.no_op_records = NoOpRecords(0, lambda: 0)
         self.take_over = take_over
         self._config = config
         self._rng = rng
         self._remember = remember
         self._remember_if_possible = remember_if_possible
+
+    @property
+    def metadata_offset(self) -> int:
+        """The offset of the last record in Kafka's metadata log: each image counts as one record."""
+        return self.image.offset + self.no_op_records.count
 
     def restore(
         self, topics: Mapping[str, Topic], scram: Credentials, features: Mapping[str, int], offset: int

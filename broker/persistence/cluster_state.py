@@ -22,6 +22,7 @@ from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.store import MemoryBudget
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
+from kafkaproto.broker.metadata.no_op_records import most_until
 from kafkaproto.broker.nodes import Nodes
 from kafkaproto.broker.persistence import records as records
 from kafkaproto.broker.persistence.directory import DataDirectory
@@ -154,7 +155,8 @@ class ClusterPersistence:
         for (components, key), value in previous_state.quotas.items():
             cluster.quota_store.set(parse_entity(components), key, value)
         self._quotas_restored = True
-        cluster.controller.restore(previous_state.topics, previous_state.scram, features, previous_state.offset)
+        offset = previous_state.offset + most_until(*previous_state.no_op_records, cluster.actions.now_ms)
+        cluster.controller.restore(previous_state.topics, previous_state.scram, features, offset)
         cluster.stores.began()
         metadata_log.begin()
         cluster.controller.give_leaders()
@@ -243,7 +245,8 @@ class ClusterPersistence:
         cluster = self._cluster
         yield records.process_started(self.process_number)
         image = cluster.controller.image
-        yield records.offset(image.offset)
+        no_ops = cluster.controller.no_op_records
+        yield records.offset(image.offset, no_ops.since_ms, no_ops.interval_ms)
         for topic in image.topics.values():
             yield records.image([(None, topic)], ())
         if levels := changed_levels(cluster.config.release, image.features):

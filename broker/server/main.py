@@ -190,7 +190,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="|".join(PROFILES),
         help="which defaults the settings have. kafka: Kafka's own. test: Kafka's, except that the internal topics for offsets and "
         "transactions have 4 partitions, at most 3 replicas and segments of 1 MiB, transaction.state.log.min.isr is 1, and "
-        "group.initial.rebalance.delay.ms, group.coordinator.append.linger.ms and log.initial.task.delay.ms are 0 (default: test)",
+        "group.initial.rebalance.delay.ms, group.coordinator.append.linger.ms, log.initial.task.delay.ms and "
+        "metadata.max.idle.interval.ms are 0 (default: test)",
     )
     main_parser.add_argument(
         "--memory",

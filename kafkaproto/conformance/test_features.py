@@ -92,6 +92,15 @@ def test_finalized_features_epoch_grows_when_a_topic_is_created(subject: Subject
     )
 
 
+@pytest.mark.rule("AD-22", "AD-25")
+@pytest.mark.needs("metadata.max.idle.interval.ms")
+def test_finalized_features_epoch_grows_at_an_interval_without_any_change(subject: Subject) -> None:
+    """The controller adds a no-op record every 500 ms."""
+    epoch = offered(subject).finalized_features_epoch
+    subject.pass_ms(2_000)
+    assert offered(subject).finalized_features_epoch >= epoch + 3
+
+
 # ---- changes of levels -----------------------------------------------------------------------------------------------------------
 
 INVALID_CONFIG, INVALID_UPDATE, UNSUPPORTED_VERSION = 40, 95, 35
