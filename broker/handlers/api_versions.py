@@ -70,4 +70,5 @@ def _add_features(exchange: Exchange, response: ApiVersionsResponse) -> None:
         if lowest > 0 or knows_level_0
     ]
     response.finalized_features = [FinalizedFeatureKey(name, level, level) for name, level in image.features.items()]
-    response.finalized_features_epoch = exchange.node.cluster.controller.metadata_offset
+    no_op_records = exchange.node.cluster.controller.no_op_records
+    response.finalized_features_epoch = no_op_records.last_offset(image.offset)

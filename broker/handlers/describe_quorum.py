@@ -44,7 +44,8 @@ def describe_quorum(exchange: Exchange, request: DescribeQuorumRequest) -> Reply
     if requested_topics != [(CLUSTER_METADATA_TOPIC, [0])]:
         return Reply(DescribeQuorumResponse(topics=[_unknown(name, indexes) for name, indexes in requested_topics]))
     image, now_ms = exchange.node.image, exchange.now_ms
-    controller, end = own_voter(exchange.node), exchange.node.cluster.controller.metadata_offset + 1
+    controller = own_voter(exchange.node)
+    end = exchange.node.cluster.controller.no_op_records.last_offset(image.offset) + 1
     controller_id = controller.voter_id
 
     up_to_date = LastFetch(now_ms, end)

@@ -64,7 +64,8 @@ class BrokerSessions:
         else:
             expiry_ms = max(now_ms, self._last_heartbeat_ms(broker_id) + self._timeout_ms())
             self._open[broker_id] = self._timers.at(expiry_ms, partial(self._expire, broker_id))
-        self.last_fetches[broker_id] = LastFetch(now_ms, self._controller.metadata_offset + 1)
+        end_offset = self._controller.no_op_records.last_offset(self._controller.image.offset) + 1
+        self.last_fetches[broker_id] = LastFetch(now_ms, end_offset)
         return is_controlled
 
     def end(self, broker_id: int) -> None:

@@ -65,11 +65,6 @@ class Controller:
         self._remember = remember
         self._remember_if_possible = remember_if_possible
 
-    @property
-    def metadata_offset(self) -> int:
-        """The offset of the last record in Kafka's metadata log: each image counts as one record."""
-        return self.image.offset + self.no_op_records.count
-
     def restore(
         self, topics: Mapping[str, Topic], scram: Credentials, features: Mapping[str, int], offset: int
     ) -> None:

@@ -27,6 +27,10 @@ class NoOpRecords:
             self._count = max(self._count, (self._now_ms() - self.since_ms) // self.interval_ms)
         return self._count
 
+    def last_offset(self, image_offset: int) -> int:
+        """Return the offset of the last record in Kafka's metadata log. image_offset: the number of the present image; each counts as one record."""
+        return image_offset + self.count
+
 
 def most_until(since_ms: int, interval_ms: int, now_ms: int) -> int:
     """Return how many records a process can have counted that started at `since_ms` and ended before `now_ms`, at an unknown time.
