@@ -23,7 +23,10 @@ class GroupsWithOffsets:
         self._tables: dict[int, dict[str, None]] = {}
         """Maps each partition of `__consumer_offsets` to the ids of its groups, in the order in which they got their first offsets."""
         self._most: dict[int, int] = {}
-        """Maps each partition of `__consumer_offsets` to the largest number of groups that its table ever had."""
+        """Maps each partition of `__consumer_offsets` to the largest number of groups that it has had at once in `_tables`.
+
+        It decides the size of Kafka's hash table, and so the order of the groups.
+        """
 
     def update(self, group: AnyGroup) -> None:
         """Add a group if it has committed offsets, otherwise remove it."""

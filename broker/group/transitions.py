@@ -145,7 +145,8 @@ class Transitions:
     ) -> Assignment:
         """Move a member towards a target assignment, and add the record of its new state to `entries`. Returns the partitions that it may read.
 
-        The result has the order that a response lists (GN-27); the group keeps the order that Kafka has after the record is replayed.
+        The partitions in the result have the order of Kafka's response (GN-27). In the group they are stored in another order, the one that Kafka has
+        after it has replayed the record.
 
         The rebalance timeout runs while the member must revoke partitions (GN-29). owned: the partitions that the member reports as owned, None if it
         reports none. is_resubscribed: whether the current request changed the member's subscription.

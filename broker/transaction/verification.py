@@ -35,7 +35,10 @@ class Verifier:
         self._retry_max_ms = retry_max_ms
 
     def verify(self, request: VerificationRequest, now_ms: int, done: Verified) -> None:
-        """Verify or add the partitions in the request. `done` is called with an error code for each partition, at once or later."""
+        """Ask the transaction coordinator whether the producer's transaction contains the partitions in the request, or to add them (`adds`).
+
+        `done` is called with an error code for each partition, possibly before this method returns.
+        """
         self._try(request, now_ms, now_ms + self._retry_max_ms(), done)
 
     def _try(self, request: VerificationRequest, now_ms: int, deadline_ms: int, done: Verified) -> None:

@@ -16,10 +16,12 @@ contradict each other: start a cluster with the settings of one profile, test it
 the next. The list says what the settings of each profile do:
   default              what most tests need
   append-linger        the group coordinator collects records for 1.5 seconds before it writes them
-  commit-acks          writes of the group coordinator fail up to 3.9
+  commit-acks          group coordinators of Kafka 3.9 and older cannot write, because of
+                       offsets.commit.required.acks=2
   consumer             groups may use the new protocol (KIP-848)
   consumer-limits      groups of the new protocol have at most three members and short sessions
   groups               groups have at most two members, and their first rebalance waits for more
+                       members
   lag                  followers that lag leave the in-sync replicas after 1.5 seconds
   maintenance          retention and compaction run several times per second, and committed
                        offsets expire after a minute

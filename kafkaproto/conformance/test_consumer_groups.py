@@ -242,10 +242,10 @@ def test_partitions_of_a_static_member_that_left_with_epoch_minus_2_stay_reserve
 @pytest.mark.rule("GN-32")
 @pytest.mark.releases(first="4.2")
 def test_member_that_rejoins_before_revoking_partitions_gets_an_empty_assignment(subject: Subject) -> None:
-    """Members A and B join without an instance id, and later join again with an instance id.
+    """Members A and B of a consumer group (KIP-848) join. Each joins again with the same member id, now as a static member with an instance id.
 
-    A still owns partitions that it must revoke for B, so the response to A's second join has no partitions. B has nothing to revoke, so the response
-    to B's second join has B's partitions.
+    At that time A has not revoked the partitions that B shall get, so the response to A's second join assigns nothing. B has nothing to revoke, so
+    the response to B's second join assigns the partitions of its target.
     """
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)

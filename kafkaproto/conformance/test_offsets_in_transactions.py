@@ -99,7 +99,10 @@ def test_offset_delete_of_pending_transactional_offsets_keeps_the_empty_group(su
 @pytest.mark.rule("TX-43")
 @pytest.mark.parametrize("deletion", ["OffsetDelete", "DeleteGroups", "DeleteTopics"])
 def test_deletion_of_pending_offsets_is_undone_by_a_new_coordinator_before_4_0(subject: Subject, deletion: str) -> None:
-    """With the coordinator in Scala, the offsets are back when another coordinator loads the group. The one in Java stores that they are deleted."""
+    """The coordinator in Scala (default before 4.0) does not store the deletion. So the offsets are back when another broker loads the group.
+
+    The coordinator in Java stores the deletion, and the offsets stay deleted. deletion: the request that deletes the offsets, which are committed in an open transaction.
+    """
     topic, other, group = new_topic(subject), new_topic(subject), Group(subject, 0)
     producer = begun(subject, topic)
     assert producer.add_offsets(group) == 0

@@ -74,7 +74,7 @@ def key_of(ends: Endpoints) -> bytes:
 
 
 def ends_of(key: bytes) -> Endpoints:
-    """Decode the endpoints that `key_of` encoded."""
+    """Return both endpoints of a connection (address and port), decoded from a value that `key_of` returned."""
     first, at = _end(key, 0)
     second, _ = _end(key, at)
     return first, second

@@ -42,7 +42,7 @@ def kafka(folder: Path) -> Iterator[TestCluster]:
         yield running
 
 
-def test_spark_source_named_kafka_py_resumes_from_a_checkpoint_of_an_older_version(
+def test_spark_source_kafka_py_resumes_from_a_checkpoint_of_its_previous_version(
     spark: Any, kafka: TestCluster, folder: Path
 ) -> None:
     assert expected("streams")["read by kafka_py"] == [COUNT, COUNT] and len(kafka.records("t")) == 2 * COUNT

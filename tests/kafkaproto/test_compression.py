@@ -76,7 +76,7 @@ def test_invalid_compressed_data_raises_a_decode_error_that_names_the_compressio
 
 
 @pytest.mark.parametrize("kind", [5, 6, 7])
-def test_unknown_compression_types_are_rejected(kind: int) -> None:
+def test_decompressing_a_batch_with_an_unknown_compression_type_is_rejected(kind: int) -> None:
     with pytest.raises(DecodeError, match="unknown compression type"):
         decompress(kind, b"data")
 

@@ -213,7 +213,7 @@ def partitions(text: str) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("order", COMMIT_ORDERS)
-def test_partitions_are_sorted_as_in_a_scala_map_copied_from_a_mutable_map(order: str) -> None:
+def test_partitions_have_the_order_of_an_immutable_scala_map_made_from_a_mutable_one(order: str) -> None:
     added, printed = (partitions(text) for text in order.split(": "))
     assert scala_copy_order(added, topic_id_partition_hash_bits) == printed
 

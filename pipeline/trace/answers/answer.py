@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkaproto.pipeline.trace.audit.rule import Tables
 
 MAX_ROWS = 1000
-"""The maximum number of rows of a table in an answer. A user who needs all rows can run the query itself, whose text is `Query.source`."""
+"""The maximum number of rows that the report shows of the result of a query. To get all rows, run the text of the query, `Query.source`."""
 
 GIVEN_UP = "NOT has_response AND coalesce(acks, -1) <> 0"
 """SQL: true for a request that expects a response (acks is not 0) but has none in the trace.

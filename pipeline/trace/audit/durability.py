@@ -22,8 +22,8 @@ def same_bytes(tables: Tables) -> DataFrame:
 
     - run (the recording), seq (of the fetch), topic, partition, base_offset, last_offset, crc: the fetched batch.
     - produced_seq (of the Produce), produced_last_offset, produced_crc: the acknowledged batch, which has the same base offset.
-    - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: size of the fault, which is always 1.
+    - broken: whether the CRCs differ, which is a fault; null (undecided) if entries that are missing in the trace may explain it.
+    - excess: 1, because a fault of this kind has no size.
     """
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""

@@ -187,7 +187,7 @@ def owners(tables: Tables) -> DataFrame:
     - other_member_id: in a classic group, the first member to which an earlier response of the same generation assigned the partition. It may be the
       new owner itself. In a consumer group, the other member that still owns the partition. Null if there is no such member.
     - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: size of the fault, which is always 1.
+    - excess: 1, because a fault of this kind has no size.
     """
     classic = f"""
         WITH others AS (SELECT DISTINCT run, group_id FROM {{groups}} WHERE api = 'JoinGroup' AND protocol_type <> 'consumer'
@@ -304,7 +304,7 @@ def fenced_commits(tables: Tables) -> DataFrame:
     - epoch: the generation or member epoch in the commit.
     - fenced_by: why the member is fenced; null if it is not fenced. before_seq: `seq` of the request that fenced the member.
     - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: size of the fault, which is always 1.
+    - excess: 1, because a fault of this kind has no size.
     """
     commits = tables.sql(f"SELECT * FROM {COMMITS}")
     fences = (

@@ -134,7 +134,7 @@ def out_of_range(tables: Tables) -> DataFrame:
     - run (the recording), seq, broker: the fetch. topic, partition, requested_offset: the partition in it.
     - log_start: the first value after the error. high_watermark: the last value before the error.
     - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: size of the fault, which is always 1.
+    - excess: 1, because a fault of this kind has no size.
     """
     rows = tables.sql(f"""
         WITH known AS (

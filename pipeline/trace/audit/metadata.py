@@ -29,7 +29,7 @@ def preferred_replicas(tables: Tables) -> DataFrame:
     - leader, isr: leader and in-sync replicas of the partition.
     - preferred_replica, node_rack: the preferred replica and its rack.
     - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: size of the fault, which is always 1.
+    - excess: 1, because a fault of this kind has no size.
     """
     rows = tables.sql(f"""
         WITH reported AS (
@@ -75,7 +75,7 @@ def topic_ids(tables: Tables) -> DataFrame:
     - before_id: the id with which the broker reported the name before.
     - first_name: the name with which any broker first reported `topic_id`.
     - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: size of the fault, which is always 1.
+    - excess: 1, because a fault of this kind has no size.
     """
     rows = tables.sql("""
         WITH named AS (

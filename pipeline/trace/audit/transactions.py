@@ -86,7 +86,7 @@ def aborted_listed(tables: Tables) -> DataFrame:
       the transaction.
     - marker: offset of the transaction's marker.
     - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: size of the fault, which is always 1.
+    - excess: 1, because a fault of this kind has no size.
     """
     by_marker = _listed(tables, committed=False).selectExpr(
         "* EXCEPT (lists)", "NOT lists AS broken", "CAST(1 AS double) AS excess"
@@ -141,7 +141,7 @@ def committed_visible(tables: Tables) -> DataFrame:
     - run (the recording), seq (of the fetch), topic, partition, producer_id: the response and the transaction.
     - first_offset: the first offset of the transaction's batches in the response. marker: offset of the transaction's marker.
     - broken: true if the row is a fault.
-    - excess: size of the fault, which is always 1.
+    - excess: 1, because a fault of this kind has no size.
     """
     rows = _listed(tables, committed=True)
     return rows.selectExpr("* EXCEPT (lists)", "lists AS broken", "CAST(1 AS double) AS excess").withColumnRenamed(
@@ -249,7 +249,7 @@ def markers(tables: Tables) -> DataFrame:
     - decided: true if EndTxn commits.
     - marker_offset: offset of the marker. committed: true if the marker commits. Both are null if no marker is known.
     - broken: true (a fault); null (undecided) if missing entries may explain the fault.
-    - excess: size of the fault, which is always 1.
+    - excess: 1, because a fault of this kind has no size.
     """
     rows = tables.sql(
         f"""
