@@ -176,10 +176,15 @@ def new_elections(
     return balance, unclean
 
 
-def new_no_op_records(config: ClusterConfig, actions: ActionQueue) -> NoOpRecords:
-    """Return the counter of no-op records in the metadata log, which Kafka 3.3 introduced. actions: used for its `now_ms`, the current time."""
+def new_no_op_records(
+    config: ClusterConfig, actions: ActionQueue, reserve: Callable[[int], None] | None
+) -> NoOpRecords:
+    """Return the counter of no-op records in the metadata log, which Kafka 3.3 introduced.
+
+    actions: used for its `now_ms`, the current time. reserve: persists a number of records; None without a data directory.
+    """
     interval_ms = config.get(-1, NO_OP_INTERVAL) if supported_features(config.release) else 0
-    return NoOpRecords(interval_ms, lambda: actions.now_ms)
+    return NoOpRecords(interval_ms, lambda: actions.now_ms, reserve)
 
 
 def new_sessions(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> BrokerSessions:

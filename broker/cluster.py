@@ -141,7 +141,8 @@ class Cluster:
         persist = (None, None) if disk is None else (disk.remember, disk.remember_if_possible)
         self.controller = Controller(cluster_id, self.config, self.rng, self._image_changed, *persist)
         self._elections = new_elections(self.controller, self.config, self.timers, self.actions)
-        self.controller.no_op_records = new_no_op_records(self.config, self.actions)
+        reserve = None if disk is None else disk.reserve_no_op_records
+        self.controller.no_op_records = new_no_op_records(self.config, self.actions, reserve)
         self.sessions = new_sessions(self.controller, self.config, self.timers, self.actions)
         group_seed = self.rng.getrandbits(64)
         self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))

@@ -102,7 +102,14 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
             ),
             replicas.broker_id,
         )
-        log.lost = groups.ownership.reload
+
+        def reload(index: int, now_ms: int) -> None:
+            groups.ownership.reload(index, now_ms)
+            topics = {topic for group in groups.groups for topic, _ in group.offsets}
+            if deleted_topics := sorted(topics - shared.controller.image.topics.keys()):
+                groups.commits.deletions.forget_topics(deleted_topics, now_ms, collects=False)
+
+        log.lost = reload
         return groups
 
     return new_groups

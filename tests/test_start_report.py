@@ -117,6 +117,15 @@ def test_startup_report_says_that_nothing_is_stored_in_log_dirs(start: Start, tm
         assert not [line for line in start(*options).stop() if "nothing is stored" in line]
 
 
+def test_startup_report_names_the_log_dirs_of_each_broker_in_which_nothing_is_stored(start: Start) -> None:
+    settings = "-c", "0.log.dirs=/a", "-c", "1.log.dirs=/b", "-c", "2.log.dirs=/b"
+    lines = [line for line in start("--brokers", "3", *settings).stop() if "nothing is stored" in line]
+    assert [line.partition("; ")[0].partition("nothing")[2] for line in lines] == [
+        " is stored in log.dirs=/a",
+        " is stored in log.dirs=/b",
+    ]
+
+
 def test_startup_report_lists_every_address_of_every_listener(start: Start) -> None:
     listeners = "listeners=INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0"
     advertised = "advertised.listeners=INSIDE://kafka:9094,OUTSIDE://localhost:9092"

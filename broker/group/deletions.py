@@ -94,11 +94,12 @@ class Deletions:
             self._finish(deletion, now_ms)
         return error
 
-    def forget_topics(self, topics: Collection[str], now_ms: int) -> None:
+    def forget_topics(self, topics: Collection[str], now_ms: int, *, collects: bool = True) -> None:
         """Delete the committed offsets of all groups for topics that were deleted together (GO-25).
 
         topics: the names, in the order in which Kafka's brokers process them. If the tombstones cannot be written, they are missing in the log, but
-        the offsets are deleted, because new topics with these names must not have them.
+        the offsets are deleted, because new topics with these names must not have them. collects: whether the tombstones may first be collected, for
+        `group.coordinator.append.linger.ms`.
         """
         is_java = self._storage.is_new_coordinator
         topics = dict.fromkeys(topics)
@@ -116,7 +117,7 @@ class Deletions:
                 topics, groups.pending_groups, groups.get_kept, self._storage.partition_of
             ):
                 tombstones.add(group, pending_keys, group_too=False)
-        tombstones.write(now_ms, may_split=True)
+        tombstones.write(now_ms, may_split=True, collects=collects)
         for deletion in deletions:
             self._finish(deletion, now_ms)
 

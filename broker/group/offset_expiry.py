@@ -118,9 +118,8 @@ class OffsetExpiry:
         codes = tombstones.write(now_ms, may_split=True)
         for group, offsets, deletes_group in deletions:
             own_codes = codes[group.group_id]
-            kept = {
-                key for key, code in zip(offsets, own_codes, strict=False) if code
-            }  # the last code may be the group's
+            # The codes of the group's own tombstones follow those of its offsets.
+            kept = {key for key, code in zip(offsets, own_codes, strict=False) if code}
             group.offsets.put_all({key: offset for key, offset in offsets.items() if key in kept})
             group.pending_offsets.reinstate([key for key in offsets if key not in kept])
             if self._storage.is_new_coordinator:

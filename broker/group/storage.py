@@ -181,12 +181,9 @@ class GroupStorage:
         errors = _GROUP_ERRORS if self.is_new_coordinator else _OLD_GROUP_ERRORS
         self._append(group.group_id, [entry], now_ms, lambda error, at_ms: stored(errors.get(error, error), at_ms))
 
-    def tombstones_of(
-        self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], *, group_too: bool
-    ) -> list[Entry]:
-        """Return the tombstones of the offsets that a group committed for the partitions `keys`. group_too: whether to add those of the group."""
-        entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
-        return entries + self.tombstones(group) if group_too else entries
+    def tombstones_of(self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey]) -> list[Entry]:
+        """Return the tombstones of the offsets that a group committed for the partitions `keys`."""
+        return [offset_entry(group.group_id, key, None, self._versions) for key in keys]
 
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
         """Return the tombstones of a group's own records, without the tombstones of its offsets.
@@ -209,19 +206,17 @@ class GroupStorage:
         tombstones = [] if replaced is None else self.tombstones(replaced)
         return self.append_only(group.group_id, [*tombstones, self.entry_of(group)], now_ms)
 
-    def append_only(self, group_id: str, entries: Sequence[Entry], now_ms: int) -> int:
-        """Append records to a group's partition of `__consumer_offsets`, without waiting for replicas. Returns an error code for the client, or 0."""
-        if not entries:
-            return ErrorCode.NONE
-        error = self._append_at_once(group_id, entries, now_ms)
-        return _GROUP_ERRORS.get(error, error)
+    def append_only(self, group_id: str, entries: Sequence[Entry], now_ms: int, *, collects: bool = True) -> int:
+        """Append records to a group's partition of `__consumer_offsets`, without waiting for replicas. Returns an error code for the client, or 0.
 
-    def _append_at_once(self, group_id: str, entries: Sequence[Entry], now_ms: int) -> int:
-        """Append the records of a group's change to `__consumer_offsets`, without waiting for replicas. Returns the log's error code, or 0."""
-        if self._log is None:
+        collects: whether the records may first be collected, for `group.coordinator.append.linger.ms`.
+        """
+        if self._log is None or not entries:
             return ErrorCode.NONE
         index = self.partition_of(group_id)
-        return self._written(index, entries, self._log.append_only(index, entries, now_ms))
+        append = self._log.append_only if collects else self._log.append_now
+        error = self._written(index, entries, append(index, entries, now_ms))
+        return _GROUP_ERRORS.get(error, error)
 
     def _written(self, index: int, entries: Sequence[Entry], error: int) -> int:
         """Report a change that is in the log, unless `error` is the code of a failed append. Returns `error`."""

@@ -74,9 +74,8 @@ class Transitions:
             return group.metadata_hash != before[1]
         if topics == before[0]:
             return False
-        names = dict.fromkeys(
-            (*group.subscribers, *sorted(group.subscribed_topics()))
-        )  # those of regular expressions last
+        # Topics that only regular expressions match come last.
+        names = dict.fromkeys((*group.subscribers, *sorted(group.subscribed_topics())))
         in_order = in_record_order(topics, names, are_new=len(group.members) == 1)
         entries.append(stored_as.topics_entry(group.group_id, in_order))
         return True

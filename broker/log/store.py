@@ -301,10 +301,14 @@ class Store:
         if self._base < self.end_position <= position and not self.last.has_leftover:
             self.flush_state.unflushed_records = 0  # flushing bytes that are deleted next is useless and can fail
             self._start_segment(self.open_bytes, is_cleaned=self._is_cleaning)
-        old_start = self._bases[0]
-        while len(self.segments) > 1 and self.segments[0].end <= position and self.segments[0].drop():
-            del self.segments[0], self._bases[0]
-        if self._bases[0] != old_start:
+        dropped_count = 0
+        for segment in self.segments[:-1]:
+            if segment.end > position or not segment.drop():
+                break
+            dropped_count += 1
+        del self.segments[:dropped_count]
+        del self._bases[:dropped_count]
+        if dropped_count:
             self.index.drop_before(self._bases[0])
 
     @property

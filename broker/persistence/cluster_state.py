@@ -22,7 +22,6 @@ from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.store import MemoryBudget
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
-from kafkaproto.broker.metadata.no_op_records import most_until
 from kafkaproto.broker.nodes import Nodes
 from kafkaproto.broker.persistence import records as records
 from kafkaproto.broker.persistence.directory import DataDirectory
@@ -155,7 +154,7 @@ class ClusterPersistence:
         for (components, key), value in previous_state.quotas.items():
             cluster.quota_store.set(parse_entity(components), key, value)
         self._quotas_restored = True
-        offset = previous_state.offset + most_until(*previous_state.no_op_records, cluster.actions.now_ms)
+        offset = previous_state.offset + previous_state.no_op_records
         cluster.controller.restore(previous_state.topics, previous_state.scram, features, offset)
         cluster.stores.began()
         metadata_log.begin()
@@ -245,8 +244,7 @@ class ClusterPersistence:
         cluster = self._cluster
         yield records.process_started(self.process_number)
         image = cluster.controller.image
-        no_ops = cluster.controller.no_op_records
-        yield records.offset(image.offset, no_ops.since_ms, no_ops.interval_ms)
+        yield records.offset(image.offset, cluster.controller.no_op_records.reserved)
         for topic in image.topics.values():
             yield records.image([(None, topic)], ())
         if levels := changed_levels(cluster.config.release, image.features):
@@ -313,6 +311,10 @@ class ClusterPersistence:
 
     def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         self.metadata_log.note_or_refuse(records.config(owner, layer))
+
+    def reserve_no_op_records(self, count: int) -> None:
+        """Persist that the process may count `count` no-op records, so that the next process begins above them."""
+        self.metadata_log.note_if_possible(records.offset(self._cluster.controller.image.offset, count))
 
     def remember_producer_ids(self, end: int) -> None:
         """Persist that producer ids below `end` may have been given to producers, so that the next process does not use them again."""

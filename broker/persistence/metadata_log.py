@@ -161,6 +161,7 @@ class MetadataLog:
         if not self._is_open:
             return
         now_ms = self._now_ms()
+        self._retry_ms = min(self._retry_ms, now_ms + RETRY_MS)  # the clock may have been set back
         if self.lacks:
             self._write_anew()
         elif self._rewrite_due and now_ms >= self._retry_ms:

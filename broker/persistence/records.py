@@ -37,14 +37,14 @@ class MetadataState:
     - features: maps the names of features to their finalized levels, for the features whose level differs from that of a new cluster.
     - scram: maps (user, mechanism) to the SCRAM credential.
     - next_producer_id: no producer has this id or a higher one.
-    - no_op_records: (start of that process, its `metadata.max.idle.interval.ms`), both in ms; (0, 0) if it wrote no such records.
+    - no_op_records: the number of no-op records that this process may have counted.
     - groups: maps a group id to (protocol type, committed offsets), as stored by an earlier version of this broker.
     - logs: maps (topic id, partition) to the state of this partition's log, as far as the metadata log contains it.
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:
         self.process_number = 0
-        self.no_op_records = 0, 0
+        self.no_op_records = 0
         self.was_closed = False
         self.topics: dict[str, Topic] = {}
         self.configs: dict[ConfigOwner, dict[str, str]] = {}
@@ -74,8 +74,7 @@ class MetadataState:
 
     def _on_offset(self, fact: MetadataRecord) -> None:
         """Read the no-op records. The constructor reads the offsets of all records itself."""
-        since_ms, interval_ms = fact.get("no_ops", self.no_op_records)
-        self.no_op_records = since_ms, interval_ms
+        self.no_op_records = fact.get("no_ops", self.no_op_records)
 
     def _on_image(self, fact: MetadataRecord) -> None:
         for name in fact["deleted"]:
@@ -159,13 +158,12 @@ def closed() -> MetadataRecord:
     return {"kind": "closed"}
 
 
-def offset(image_offset: int, since_ms: int = 0, interval_ms: int = 0) -> MetadataRecord:
-    """Return a record that has only the offset of a metadata image, and the no-op records of the process.
+def offset(image_offset: int, no_op_records: int = 0) -> MetadataRecord:
+    """Return a record that has only the offset of a metadata image, and the number of no-op records that the process may count, if it is above 0.
 
     It is for an image with no other change that must be persisted. If there is a change, `at_offset` adds the offset to the record of the change.
     """
-    no_ops = {"no_ops": [since_ms, interval_ms]} if interval_ms > 0 else {}
-    return {"kind": "offset", "offset": image_offset, **no_ops}
+    return {"kind": "offset", "offset": image_offset} | ({"no_ops": no_op_records} if no_op_records else {})
 
 
 def at_offset(record: MetadataRecord, image_offset: int) -> MetadataRecord:

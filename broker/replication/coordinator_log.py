@@ -167,7 +167,7 @@ class CoordinatorLog:
             collected = _collected(partition)
             if collected is not None and collected.add(records):
                 return collected
-            partition.collected.flush(now_ms)  # those who wait may let more records be collected
+            partition.collected.flush(now_ms)  # a `done` function may collect more records
         collected = CollectedRecords(partition, self._append_collected, self._timers, now_ms, self._linger_ms)
         if not collected.add(records):
             return None

@@ -145,19 +145,20 @@ def _recovered(cluster: Cluster) -> Iterator[str]:
 def _log_directories(cluster: Cluster) -> Iterator[str]:
     """Yield a line if `log.dirs` or `log.dir` names other folders than the data directory, because the broker stores nothing there (CF-25)."""
     config = cluster.config
-    given = [(name, i) for name in ("log.dirs", "log.dir") for i in cluster.nodes.ids if config.is_given(i, name)]
-    if not given:
-        return
-    name, broker_id = given[0]
-    setting = f"{name}={config.get(broker_id, name)}"
+    settings: dict[str, list[str]] = {}
+    for broker_id in cluster.nodes.ids:
+        name = next((name for name in ("log.dirs", "log.dir") if config.is_given(broker_id, name)), None)
+        if name is not None:
+            value = str(config.get(broker_id, name))
+            settings[f"{name}={value}"] = java_items(value)
     path = cluster.stores.path
     data_directory = None if path is None else os.path.realpath(path)
-    directories = java_items(str(config.get(broker_id, name)))
-    unused = [directory for directory in directories if os.path.realpath(directory) != data_directory]
-    if unused:
-        where = setting if unused == directories else f"{', '.join(unused)} of {setting}"
-        advice = "--data-dir DIR keeps data over restarts" if path is None else f"the data directory is {path}"
-        yield f"nothing is stored in {where}; {advice}"
+    for setting, directories in settings.items():
+        unused = [directory for directory in directories if os.path.realpath(directory) != data_directory]
+        if unused:
+            where = setting if unused == directories else f"{', '.join(unused)} of {setting}"
+            advice = "--data-dir DIR keeps data over restarts" if path is None else f"the data directory is {path}"
+            yield f"nothing is stored in {where}; {advice}"
 
 
 def _topic(cluster: Cluster, topic: Topic, recovered: Collection[str]) -> str:

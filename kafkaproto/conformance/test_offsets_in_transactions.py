@@ -101,7 +101,8 @@ def test_offset_delete_of_pending_transactional_offsets_keeps_the_empty_group(su
 def test_deletion_of_pending_offsets_is_undone_by_a_new_coordinator_before_4_0(subject: Subject, deletion: str) -> None:
     """The coordinator in Scala (default before 4.0) does not store the deletion. So the offsets are back when another broker loads the group.
 
-    The coordinator in Java stores the deletion, and the offsets stay deleted. deletion: the request that deletes the offsets, which are committed in an open transaction.
+    The coordinator in Java stores the deletion, and the offsets stay deleted. deletion: the request that deletes the offsets, which are committed in
+    an open transaction.
     """
     topic, other, group = new_topic(subject), new_topic(subject), Group(subject, 0)
     producer = begun(subject, topic)

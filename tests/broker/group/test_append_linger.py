@@ -82,3 +82,17 @@ def test_collected_deletion_that_cannot_be_appended_deletes_nothing(
     assert scene.committed() == [1, -1]
     assert scene.ask(DeleteGroupsRequest(["g"]), 2, fails=False).results[0].error_code == NONE
     assert scene.committed() == [-1, -1]
+
+
+@pytest.mark.rule("GO-25")
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_recreated_topic_has_no_offsets_if_collected_tombstones_could_not_be_appended(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(release, monkeypatch)
+    scene.cluster.state.controller.delete_topic("t")
+    with monkeypatch.context() as patch:
+        patch.setattr("kafkaproto.broker.log.replica_log.ReplicaLog.append", _fail)
+        scene.cluster.advance(LINGER_MS)
+    scene.cluster.topic("t", 2)
+    assert scene.committed() == [-1, -1]

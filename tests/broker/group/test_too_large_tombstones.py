@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafkaproto.conformance.group_log import OffsetLog
-from kafkaproto.conformance.groups import Group, commit
+from kafkaproto.conformance.group_log import GroupLog, OffsetLog
+from kafkaproto.conformance.groups import Group, commit, make_stable
 from kafkaproto.conformance.internal_topics import reassign, topic_setting
 from kafkaproto.conformance.scene import make_lead, new_topic
 from tests.support.broker.transaction_bench import TransactionBench
@@ -82,3 +82,23 @@ def test_expired_offset_with_a_too_large_tombstone_is_kept_others_are_deleted_on
     assert log.new() == [[(topic, 0)]]
     assert offsets_at(bench, groups) == [0, 1]
     assert offsets_after_a_move(bench, groups) == [0, 1]
+
+
+def test_group_is_not_deleted_while_an_expired_offset_has_a_too_large_tombstone() -> None:
+    """The group had a generation, which is stored. A new coordinator still knows it."""
+    config = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "600000"}
+    bench = TransactionBench(config, newer=True, semantics="kafka")
+    bench.cluster.topic(LONG, 1, 1)
+    group = Group(bench, 0)
+    member = group.client(version=3)
+    make_stable(member)
+    assert member.commit({LONG: {0: (5, "")}}) == {(LONG, 0): 0}
+    assert group.leave((member.member_id, None))[0] == 0
+    log = GroupLog(group)
+    with topic_setting(group.offsets, "max.message.bytes", str(LIMIT_BYTES)):
+        for _ in range(3):
+            bench.cluster.advance(650_000)
+    assert log.kinds() == []
+    assert offsets_after_a_move(bench, [group]) == [1]
+    [kept] = bench.cluster.state.nodes[group.coordinator()].groups.groups
+    assert (kept.protocol_type, group.state()) == ("consumer", ("Empty", 0))

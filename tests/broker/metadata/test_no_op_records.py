@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkaproto.broker.metadata.no_op_records import BLOCK, NoOpRecords
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.describe_quorum import (
@@ -57,29 +58,46 @@ def test_release_before_the_setting_has_no_no_op_records() -> None:
     assert cluster.state.controller.no_op_records.count == 0
 
 
-def test_feature_epoch_does_not_fall_if_a_test_sets_the_clock_back() -> None:
-    cluster = VirtualCluster(1, {INTERVAL: "500"})
-    cluster.advance(60_000)
-    records = cluster.state.controller.no_op_records
+def test_count_of_no_op_records_continues_if_the_clock_is_set_back() -> None:
+    now_ms = 0
+    records = NoOpRecords(500, lambda: now_ms)
+    now_ms = 60_000
     assert records.count == 120
-    records._now_ms = lambda: records.since_ms
+    now_ms = 10_000
     assert records.count == 120
+    now_ms = 15_000
+    assert records.count == 130
+
+
+def test_no_op_records_are_persisted_in_blocks_before_they_count() -> None:
+    now_ms = 0
+    persisted: list[int] = []
+    records = NoOpRecords(500, lambda: now_ms, persisted.append)
+    now_ms = 500
+    assert (records.count, persisted) == (1, [1 + BLOCK])
+    now_ms = 500 * (1 + BLOCK)
+    assert (records.count, persisted) == (1 + BLOCK, [1 + BLOCK])
+    now_ms += 500
+    assert (records.count, persisted) == (2 + BLOCK, [1 + BLOCK, 2 + 2 * BLOCK])
 
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("interval_ms", ["500", "5000", "0"])
-def test_restart_counts_all_no_op_records_of_the_previous_process(
+def test_epoch_exceeds_all_no_op_records_of_the_previous_process_after_a_restart(
     tmp_path: Path, clean: bool, interval_ms: str
 ) -> None:
-    """The first process counts a record in each half second. interval_ms: the setting of the second process."""
+    """The first process counts a record in each half second. The clock of the second begins where that of the first began.
+
+    interval_ms: the setting of the second process.
+    """
     processes = Processes(tmp_path, config={INTERVAL: "500"})
     epoch = offsets(processes.cluster)[0]
-    processes.cluster.advance(60_250)
-    assert offsets(processes.cluster)[0] == epoch + 120
-    clock = processes.cluster.clock
+    processes.cluster.advance(24 * 3_600_000)
+    assert offsets(processes.cluster)[0] == epoch + 172_800
+    processes.cluster.topic("t")
     if clean:
         processes.end()
     else:
         processes.crash()
-    after = Processes(tmp_path, config={INTERVAL: interval_ms}, clock=clock)
-    assert offsets(after.cluster)[0] > epoch + 120
+    after = Processes(tmp_path, config={INTERVAL: interval_ms})
+    assert offsets(after.cluster)[0] > epoch + 172_801
