@@ -1,4 +1,4 @@
-"""A hash table of Java that changes over time, and the order in which it iterates. `hash_order` has functions for tables that are only filled.
+"""A Java hash table that can be changed, with the order in which Java iterates over it. For tables that are only filled, see `hash_order`.
 
 This module does not depend on Kafka.
 """
@@ -28,7 +28,7 @@ class JavaTable(Generic[Item]):
         self._bits = bits
         self._table = table
         self._ranks: dict[Item, int] = {}
-        """Maps each item to a number. The items of a bucket are sorted by these numbers."""
+        """Maps each item to a number. These numbers order the items of a bucket."""
         self._first = self._last = 0
 
     @classmethod
@@ -46,7 +46,7 @@ class JavaTable(Generic[Item]):
         return copied
 
     def add(self, item: Item) -> None:
-        """Add an item at the end of its bucket, as `add` and `put` do. The table grows after the item is added."""
+        """Add an item at the end of its bucket, as `add` and `put` do. If the table must grow, it grows after the item is added."""
         if item in self._ranks:
             return
         self._last += 1
@@ -54,7 +54,7 @@ class JavaTable(Generic[Item]):
         self._grow()
 
     def add_first(self, item: Item) -> None:
-        """Add an item at the start of its bucket, as `computeIfAbsent` and `merge` do. The table grows before the item is added.
+        """Add an item at the start of its bucket, as `computeIfAbsent` and `merge` do. If the table is too full, it grows first.
 
         It also grows if the table contains the item already.
         """

@@ -191,7 +191,7 @@ NOTES = {
     ),
     "group.consumer.assignors": "names of Kafka's two classes; from 4.0 on also uniform and range",
     **dict.fromkeys(("log.dir", "log.dirs"), "not empty"),
-    "offsets.commit.required.acks": "-1 to offsets.topic.replication.factor; every commit fails with more than 1",
+    "offsets.commit.required.acks": "-1 to offsets.topic.replication.factor; with a value above 1, every commit fails",
     "controller.listener.names": "any names; the broker skips these listeners, because its controller opens none",
     **dict.fromkeys(REMOVED, "Kafka 3.0 removed it; set a client quota instead"),
 }

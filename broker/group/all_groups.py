@@ -47,7 +47,7 @@ class AllGroups:
     def forget_topics(self, topics: Collection[str], now_ms: int) -> None:
         """Delete the committed offsets that all groups have for topics that were deleted together (GO-25).
 
-        topics: the names, in the order in which Kafka's brokers process them.
+        topics: the names of the topics, in the order in which Kafka's brokers process their deletion.
         """
         for coordinator in self._coordinators():
             coordinator.commits.deletions.forget_topics(topics, now_ms)

@@ -1,6 +1,7 @@
 """The partitions that are assigned to a member of a consumer group (KIP-848), in the order of Kafka's hash tables.
 
-Kafka keeps an assignment as a `HashMap` of topic ids to `HashSet`s of partition indexes. Their order is visible in responses and in stored records.
+Kafka keeps an assignment in a Java `HashMap` of topic ids to `HashSet`s of partition indexes. Responses and stored records list topics and partitions
+in the order of these tables.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from kafkaproto.hash_table import JavaTable, table_for
 Assignment = Mapping[bytes, frozenset[int]]
 """Maps topic ids to partition indexes. Topics without partitions are left out.
 
-Topics and indexes have the order of Kafka's tables (GN-27); only comparisons ignore it. The indexes of each topic are an `Indexes` where their order
-matters.
+Topics and indexes have the order of Kafka's hash tables (GN-27), which comparisons ignore. Where the order of a topic's indexes matters, they are an
+`Indexes`.
 """
 Place = tuple[bytes, int]
 """Identifies an assigned partition: (topic id, partition index)."""
@@ -23,13 +24,13 @@ NOTHING: Assignment = {}
 
 
 class Indexes(frozenset[int]):
-    """The assigned partitions of one topic. Iterating over it returns the indexes in the order in which it was created from them."""
+    """The indexes of the assigned partitions of one topic: a set whose iteration has the order in which the constructor got the indexes."""
 
     __slots__ = ("_in_order",)
     _in_order: tuple[int, ...]
 
     def __new__(cls, in_order: Iterable[int]) -> Indexes:
-        """Create the set from indexes in the order of Kafka's table."""
+        """Create the set. in_order: the partition indexes, in the order of Kafka's hash table."""
         indexes = tuple(in_order)
         self = super().__new__(cls, indexes)
         self._in_order = indexes
@@ -45,26 +46,27 @@ def index_bits(index: int) -> int:
 
 
 def copied(indexes: Iterable[int]) -> JavaTable[int]:
-    """Return the table of a Java `HashSet` that is created from partition indexes."""
+    """Return a Java `HashSet` of partition indexes that is created from a collection of them."""
     return JavaTable.copy_of(indexes, index_bits)
 
 
 def from_record(listed: Iterable[tuple[bytes, Iterable[int]]]) -> Assignment:
-    """Return the assignment that Kafka keeps in memory for a stored record. listed: (topic id, partition indexes) pairs, in the record's order.
+    """Return an assignment in the order that it has in Kafka's memory after Kafka has read its record.
 
-    Kafka replays each record that it writes, so this is also the order of an assignment that was just stored.
+    Kafka replays each record that it writes, so an assignment that was just stored has this order, too. listed: (topic id, partition indexes) pairs,
+    in the order of the record.
     """
     by_topic = {topic_id: Indexes(copied(indexes)) for topic_id, indexes in listed}
     return {topic_id: by_topic[topic_id] for topic_id in java_order(by_topic, uuid_hash_bits) if by_topic[topic_id]}
 
 
 def replayed(assignment: Assignment) -> Assignment:
-    """Return an assignment in the order that it has in Kafka's memory after its record was written and replayed."""
+    """Return an assignment in the order that it has in Kafka's memory after Kafka has written and replayed its record."""
     return from_record(assignment.items())
 
 
 class AssignmentTable:
-    """An assignment that changes: a Java `HashMap` of topic ids to `HashSet`s of partition indexes.
+    """An assignment that can be changed, in the order of a Java `HashMap` of topic ids to `HashSet`s of partition indexes.
 
     table: the number of buckets of the empty `HashMap`, a power of two.
     """
@@ -82,13 +84,13 @@ class AssignmentTable:
         return copy
 
     def put(self, topic_id: bytes, indexes: JavaTable[int]) -> None:
-        """Add a topic with its partitions by calling `put`. Does nothing if `indexes` is empty."""
+        """Add a topic with its partitions, as `HashMap.put` does. Does nothing if `indexes` is empty."""
         if indexes:
             self._topics.add(topic_id)
             self._indexes[topic_id] = indexes
 
     def add(self, topic_id: bytes, indexes: Iterable[int], table: int = SMALLEST_TABLE) -> None:
-        """Add partitions of a topic with one call of `computeIfAbsent`.
+        """Add partitions of a topic, as one call of `HashMap.computeIfAbsent` does.
 
         table: the number of buckets of the `HashSet` that is created if the topic has no partitions yet.
         """
@@ -99,7 +101,7 @@ class AssignmentTable:
             self._indexes[topic_id].add(index)
 
     def merge(self, topic_id: bytes, indexes: Iterable[int]) -> None:
-        """Add partitions of a topic. Those of a topic that has some already are added to a copy of its `HashSet`."""
+        """Add partitions of a topic, as `HashMap.merge` does. If the topic has partitions already, its `HashSet` is replaced by a larger copy."""
         self._topics.add_first(topic_id)
         if topic_id in self._indexes:
             merged = self._indexes[topic_id] = copied(self._indexes[topic_id])
@@ -109,7 +111,7 @@ class AssignmentTable:
             self._indexes[topic_id] = copied(indexes)
 
     def discard(self, topic_id: bytes, index: int) -> None:
-        """Remove one partition, and its topic if no partition is left."""
+        """Remove one partition of a topic in the assignment. If no other partition of the topic is left, remove the topic."""
         indexes = self._indexes[topic_id]
         indexes.discard(index)
         if not indexes:
@@ -117,5 +119,5 @@ class AssignmentTable:
             self._topics.discard(topic_id)
 
     def assignment(self) -> Assignment:
-        """Return the present assignment."""
+        """Return the assignment with all changes so far."""
         return {topic_id: Indexes(self._indexes[topic_id]) for topic_id in self._topics}

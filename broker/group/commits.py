@@ -187,7 +187,7 @@ class Commits:
         self._storage.await_writes(group_id, now_ms, stored, errors={})
 
     def delete(self, group_id: str, keys: Sequence[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
-        """Delete a group's committed offsets of the partitions `keys`, which may have a partition more than once (GO-9).
+        """Delete a group's committed offsets of the partitions `keys`, which may contain a partition more than once (GO-9).
 
         Kafka's group coordinator in Scala also deletes the group if it then has neither members nor offsets (GC-64). `reply` gets an error code for
         each partition, or a single error code for the whole group (GC-60). `reply` is called at once, or, if the broker emulates Kafka's group

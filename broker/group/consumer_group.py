@@ -55,9 +55,9 @@ class ResolvedRegex(NamedTuple):
 class ReplacedMember(NamedTuple):
     """A static member that another member replaces in the current request.
 
-    Kafka computes targets, and the records of a downgrade, before it applies the replacement. So its hash tables still have the old member then
-    (GN-45, GN-61). member_id: the id of the replaced member. successor_id: the id of the member that replaces it. member_ids: the ids of all members
-    before the replacement, in the order in which they joined.
+    When Kafka computes target assignments, or the records of a downgrade, its hash tables still have the replaced member (GN-45, GN-61). member_id:
+    the id of the replaced member. successor_id: the id of the member that replaces it. member_ids: the ids of all members before the replacement, in
+    the order in which they joined.
     """
 
     member_id: str
@@ -254,8 +254,8 @@ class ConsumerGroup:
         return dict(counts)
 
     def in_table_order(self) -> list[ConsumerMember]:
-        """Return the members in the order of Kafka's `TimelineHashMap` of them (GN-64). A new member has the place of a member that it replaces."""
-        most = max(self.most_members, len(self.members)) + 1  # after a member is added, its second record replaces it
+        """Return the members in the order of Kafka's `TimelineHashMap` of members (GN-64). A new member has the place of the replaced one."""
+        most = max(self.most_members, len(self.members)) + 1  # a member's second record needs room for one more
         if self.replaced is None:
             return [self.members[member_id] for member_id in timeline_order(self.members, java_hash_bits, most)]
         successors = {self.replaced.member_id: self.replaced.successor_id}

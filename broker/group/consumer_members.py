@@ -39,7 +39,8 @@ class Changes(NamedTuple):
 
     has_other_names: whether the member now subscribes to other topic names than before. regex_before: the regular expression before the request; None
     if it is unchanged. has_new_instance: whether the member has an instance id that no member had before. is_new: whether the request added the
-    member to the group. names: the topic names in the request, in its order, also if they did not change; None if the request has none.
+    member to the group. names: the topic names that the request lists, in its order, even if the member subscribed to them before; None if it lists
+    none.
     """
 
     has_other_names: bool

@@ -53,7 +53,7 @@ def group_entry(group_id: str, epoch: int | None, metadata_hash: int = 0) -> Ent
 def topics_entry(group_id: str, topics: Mapping[str, SubscribedTopic] | None) -> Entry:
     """Return the record of a group's subscribed topics, which brokers before 4.1 store; return its tombstone if `topics` is None.
 
-    Brokers before 4.0 also store the racks of the partitions. topics: maps names to topics, in the order of the record.
+    Brokers before 4.0 also store the racks of the partitions. topics: maps topic names to topics, in the order in which the record lists them.
     """
     value = None
     if topics is not None:
@@ -129,7 +129,7 @@ def regex_entry(group_id: str, regex: str, resolved: ResolvedRegex | None) -> En
 
 
 def group_tombstones(group: ConsumerGroup) -> list[Entry]:
-    """Return the tombstones of a whole group with its members, in Kafka's order (GO-9, GN-61)."""
+    """Return the tombstones of all records of a group and its members, in the order in which Kafka writes them (GO-9, GN-61)."""
     group_id, members = group.group_id, [member.member_id for member in group.in_table_order()]
     return [
         *(_entry(ConsumerGroupCurrentMemberAssignmentKey(group_id, member), _CURRENT, None) for member in members),

@@ -25,8 +25,8 @@ from kafkaproto.error_codes import ErrorCode
 class _Deletion(NamedTuple):
     """Offsets of a group that are being deleted: their tombstones are not written yet.
 
-    keys: the partitions. offsets: those committed offsets of these partitions that were removed from the group. deletes_group: whether the group is
-    deleted as well.
+    keys: the partitions of the offsets. offsets: the committed offsets of these partitions, which are no longer in the group. deletes_group: whether
+    the group itself is deleted, too.
     """
 
     group: AnyGroup
@@ -36,7 +36,7 @@ class _Deletion(NamedTuple):
 
 
 class Deletions:
-    """Deletes groups and committed offsets of one broker, and writes the tombstones of everything that is deleted together in Kafka's batches.
+    """Deletes groups and committed offsets of one broker, and writes their tombstones in the same batches as Kafka.
 
     is_release_4: whether the rules of Kafka 4.0 and later apply.
     """
@@ -47,7 +47,7 @@ class Deletions:
         self._is_release_4 = is_release_4
 
     def delete_groups(self, group_ids: Sequence[str], now_ms: int) -> dict[str, int]:
-        """Delete groups with their offsets, and return an error code for each id. Only groups without members can be deleted (GC-59)."""
+        """Delete groups with their offsets, and return an error code for each group id. Only groups without members can be deleted (GC-59)."""
         tombstones = Tombstones(self._storage)
         results: dict[str, int] = {}
         for group_id in dict.fromkeys(group_ids):
@@ -77,8 +77,9 @@ class Deletions:
     def delete_offsets(self, group: AnyGroup, keys: Collection[PartitionKey], now_ms: int) -> int:
         """Delete the offsets that a group has committed for the partitions `keys`, and write their tombstones.
 
-        keys: if a partition is repeated, Kafka's group coordinator in Java (default from 4.0 on) writes a tombstone each time. Pending transactional
-        offsets of these partitions are also deleted. Returns an error code, 0 for success; after an error nothing is deleted.
+        keys: the partitions. For a partition that occurs several times, Kafka's group coordinator in Java (default from 4.0 on) writes as many
+        tombstones. Pending transactional offsets of these partitions are also deleted. Returns an error code, 0 for success; after an error nothing
+        is deleted.
 
         If the group then has neither members nor offsets, Kafka's group coordinator in Scala (3.9) deletes it, unless it had pending transactional
         offsets before (GC-64). That coordinator writes no tombstones for pending offsets.
@@ -122,7 +123,10 @@ class Deletions:
             self._finish(deletion, now_ms)
 
     def _in_offsets_order(self) -> list[AnyGroup]:
-        """Return all groups, also removed ones whose offsets are kept: first those with committed offsets, in the order of Kafka's tables of them."""
+        """Return all groups, and the removed groups whose offsets are kept.
+
+        Groups with committed offsets come first, in the order of Kafka's tables of such groups.
+        """
         kept_groups = {group.group_id: group for group in (*self._groups.forgotten, *self._groups)}
         first_ids = self._groups.with_offsets.in_table_order()
         return [
@@ -136,7 +140,7 @@ class Deletions:
         ordered_keys: Collection[PartitionKey],
         tombstones: Tombstones,
     ) -> _Deletion:
-        """Remove the offsets for the partitions `keys` from a group, and add tombstones for `ordered_keys` to `tombstones`."""
+        """Remove the offsets for the partitions `keys` from a group, and add the tombstones of the partitions `ordered_keys` to `tombstones`."""
         distinct = dict.fromkeys(keys)
         group.staged = {key: offset for key, offset in group.staged.items() if key not in distinct}
         offsets = {key: group.offsets.pop(key) for key in distinct if key in group.offsets}
@@ -145,7 +149,7 @@ class Deletions:
         return _Deletion(group, distinct, offsets, deletes_group)
 
     def _finish(self, deletion: _Deletion, now_ms: int) -> None:
-        """Remove what is left after the tombstones were written: the group's pending offsets of the partitions and, if necessary, the group."""
+        """Finish a deletion after its tombstones were written: remove the pending offsets of its partitions, and the group if it is deleted, too."""
         group, is_java = deletion.group, self._storage.is_new_coordinator
         self._groups.pending_groups.drop(
             group.group_id, group.pending_offsets, deletion.keys, keeps_producers=not is_java

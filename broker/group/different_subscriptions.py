@@ -27,7 +27,7 @@ def balance(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) 
             subscribers.setdefault(topic_id, []).append(member.member_id)
     # Topics with the most partitions for each subscriber come first: they have the least choice.
     topics = sorted(subscribers, key=lambda t: (-counts[t] / len(subscribers[t]), len(subscribers[t]), uuid_order(t)))
-    # Kafka creates the `HashSet` of a topic with room for the average number of partitions of a subscriber.
+    # Kafka creates each `HashSet` of a topic's partitions with room for the average number of partitions per subscriber.
     tables = {t: table_for(-(-counts[t] // len(subscribers[t])) * 4 // 3 + 1) for t in topics}
     for topic_id, places in groupby(free_places(topics, counts, shares.values()), key=lambda place: place[0]):
         load = _Load(subscribers[topic_id], shares)
@@ -43,10 +43,11 @@ def _balance_topics(
     held: Mapping[str, Share],
     tables: Mapping[bytes, int],
 ) -> None:
-    """Balance topic by topic, until a pass over all topics moves no partition, or `MOST_ROUNDS` passes are done.
+    """Move partitions between members, topic by topic, until a pass over all topics moves none, or `MOST_ROUNDS` passes are done.
 
-    topics: the topics with several subscribers. subscribers, held, tables: map topic ids to member ids, member ids to partitions, and topic ids to
-    the number of buckets of a new `HashSet`.
+    topics: the ids of the topics with several subscribers. subscribers: maps each topic id to the ids of the subscribed members. held: maps member
+    ids to the members' partitions; the moves change these. tables: maps topic ids to the number of buckets of a new `HashSet` of partitions of the
+    topic.
     """
     last_changed = None
     for _ in range(MOST_ROUNDS):
@@ -62,7 +63,8 @@ def _balance_topic(topic_id: bytes, subscribers: Sequence[str], held: Mapping[st
 
     The load of a subscriber is the number of its partitions of all topics. No partition moves twice. The moves end when the highest and the lowest
     load differ by at most 1, or when no partition of the topic is left to move. subscribers: the ids of the members that subscribe to the topic.
-    held: maps each of these ids to the member's partitions of all topics; each move changes them. table: the number of buckets of a new `HashSet`.
+    held: maps each of these ids to the member's partitions of all topics; each move changes them. table: the number of buckets of a new `HashSet` of
+    partitions of the topic.
     """
     load = _Load(subscribers, held)
     if load.difference <= 1:

@@ -13,7 +13,8 @@ class GroupsWithOffsets:
     """The ids of one broker's groups that have committed offsets.
 
     Kafka's group coordinator in Java (default from 4.0 on) keeps them in a `TimelineHashMap` for each partition of `__consumer_offsets`. A table
-    grows with its number of groups and never shrinks. partition_of: returns the partition that stores a group.
+    grows with its number of groups and never shrinks. partition_of: a function that returns the partition of `__consumer_offsets` that stores the
+    group with an id.
     """
 
     def __init__(self, partition_of: Callable[[str], int]) -> None:
@@ -21,7 +22,7 @@ class GroupsWithOffsets:
         self.partitions: dict[str, int] = {}
         """Maps the id of each group with committed offsets to its partition of `__consumer_offsets`."""
         self._tables: dict[int, dict[str, None]] = {}
-        """Maps each partition of `__consumer_offsets` to the ids of its groups, in the order in which they got their first offsets."""
+        """Maps each partition of `__consumer_offsets` to the ids of its groups in the order in which they got their first committed offset."""
         self._most: dict[int, int] = {}
         """Maps each partition of `__consumer_offsets` to the largest number of groups that it has had at once in `_tables`.
 
@@ -29,7 +30,7 @@ class GroupsWithOffsets:
         """
 
     def update(self, group: AnyGroup) -> None:
-        """Add a group if it has committed offsets, otherwise remove it."""
+        """Add a group to its table if it has committed offsets, otherwise remove it from the table."""
         group_id = group.group_id
         if not group.offsets:
             self.discard(group_id)
@@ -57,7 +58,7 @@ class GroupsWithOffsets:
             self.drop_table(index)
 
     def in_table_order(self) -> list[str]:
-        """Return the group ids in the order of the tables, partition by partition."""
+        """Return the ids of all groups with committed offsets in the order of Kafka's tables, one partition of `__consumer_offsets` at a time."""
         return [
             group_id
             for index, table in self._tables.items()

@@ -54,13 +54,13 @@ def still_held(member: MemberSubscription, counts: Mapping[bytes, int]) -> list[
 
 
 class Share:
-    """The partitions of a member while an assignor computes its new target.
+    """The partitions that an assignor gives to one member, while it computes the member's new target.
 
     Like Kafka's assignors, this class keeps the current target until it changes, and then changes a copy (`AssignorHelpers.deepCopyAssignment`). The
-    history of the copy decides the order of the new target.
+    order of the new target depends on all changes of the copy.
 
     places: the partitions in the order in which the member got them. member: the member's subscription and current target. counts: maps topic ids to
-    numbers of partitions; partitions that the member must not keep are removed.
+    numbers of partitions. The constructor removes partitions that the member must not keep.
     """
 
     def __init__(self, member: MemberSubscription, counts: Mapping[bytes, int]) -> None:
@@ -76,13 +76,13 @@ class Share:
 
     @classmethod
     def empty(cls) -> Share:
-        """Return the partitions of a member for which Kafka starts with an empty `HashMap`."""
+        """Return a share without partitions, for which Kafka starts with an empty `HashMap` instead of a copy."""
         share = cls(MemberSubscription("", None, ()), {})
         share._changed = AssignmentTable()
         return share
 
     def copy(self) -> AssignmentTable:
-        """Return the copy of the current target that this object changes."""
+        """Return the copy of the current target to which changes are made. The first call creates it."""
         if self._changed is None:
             self._changed = AssignmentTable.copy_of(self._target)
         return self._changed
@@ -99,7 +99,7 @@ class Share:
         self.copy().discard(*place)
 
     def assignment(self) -> Assignment:
-        """Return the new target."""
+        """Return the member's new target."""
         return self._target if self._changed is None else self._changed.assignment()
 
     def __len__(self) -> int:

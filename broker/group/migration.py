@@ -102,7 +102,7 @@ def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
 def entries_of(group: ConsumerGroup) -> list[Entry]:
     """Return the records of a group that was converted from the classic to the new protocol (KIP-848), in Kafka's order (GN-55).
 
-    The members have the order of a new `TimelineHashMap`.
+    The members have the order of a new `TimelineHashMap`, to which they are added in the order of `group.members`.
     """
     members = [group.members[member_id] for member_id in timeline_order(group.members, java_hash_bits)]
     return [
@@ -117,7 +117,7 @@ def entries_of(group: ConsumerGroup) -> list[Entry]:
 def sort_as_stored(group: ConsumerGroup | None, classic: Group) -> None:
     """Sort the members of an upgraded group in the order of their records, because Kafka builds the group anew from the records that it writes.
 
-    group: the group after the request that upgraded it; None if there is none. classic: the group before the upgrade.
+    group: the group after the request that upgraded it; None if it does not exist any more. classic: the group before the upgrade.
     """
     if group is None:
         return
@@ -191,7 +191,7 @@ def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscr
 
 
 def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mapping[str, Topic]) -> Assignment:
-    """Return partitions as a dict that maps topic ids to partition indexes, in Kafka's order. Partitions that do not exist are left out.
+    """Return partitions as an assignment in the order of Kafka's hash tables. Partitions that do not exist are left out.
 
     listed: (topic name, partition indexes) pairs. topics: the topics of the cluster by name.
     """

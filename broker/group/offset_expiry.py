@@ -102,8 +102,8 @@ class OffsetExpiry:
     def _delete(self, expired_keys: Mapping[str, list[PartitionKey]], now_ms: int) -> None:
         """Delete expired offsets and write their tombstones, also those of groups that then have neither members nor offsets (GO-9).
 
-        expired_keys: maps group ids to the partitions of the expired offsets, in the order of their tombstones. Kafka's group coordinator
-        in Java keeps the offsets whose tombstones cannot be written until the next check.
+        expired_keys: maps group ids to the partitions of the expired offsets, in the order of their tombstones; to an empty list if only the group is
+        deleted. If a tombstone cannot be written, Kafka's group coordinator in Java keeps the offset, and the next check tries again.
         """
         tombstones = Tombstones(self._storage)
         deletions = []

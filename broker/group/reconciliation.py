@@ -120,9 +120,9 @@ def _without_unsubscribed(current: Current, goal: Goal, owned: Assignment | None
 
 
 def _split(current: Current, lost_topics: Collection[bytes]) -> tuple[Assignment, Assignment]:
-    """Return the assigned partitions without those of some topics, and the partitions to revoke with those of these topics.
+    """Return the assigned partitions without those of `lost_topics`, and the partitions that the member must revoke together with these.
 
-    Both are in the order of the tables that Kafka copies and changes for this.
+    Both results have the order of Kafka's hash tables, which depends on how Kafka copies and changes them here.
     """
     copy = JavaTable(uuid_hash_bits, map_copy_table(len(current.assigned)))
     for topic_id in current.assigned:
@@ -145,7 +145,7 @@ def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | Non
         kept_indexes, lost_indexes, new_indexes = copied(assigned), copied(assigned), copied(target)
         for index in assigned:
             (lost_indexes if index in target else kept_indexes).discard(index)
-        # From 4.2 on, the partitions that this member has just revoked are free for itself at once.
+        # From Kafka 4.2 on, the member can get back at once the partitions that it has just revoked.
         own = current.pending.get(topic_id, NO_INDEXES) if goal.is_release_4_2 else NO_INDEXES
         for index in target:
             if index in assigned:

@@ -50,7 +50,7 @@ class Registry:
         self.visible = VisibleGroups(self, storage, self._groups.in_table_order)
         """The groups as requests that only read, such as DescribeGroups, see them."""
         self.with_offsets = GroupsWithOffsets(storage.partition_of)
-        """The groups with committed offsets. Its users update it after each change; it stays empty for the coordinator in Scala."""
+        """The groups with committed offsets. The code that changes offsets must call its `update`. It stays empty with the coordinator in Scala."""
 
     def __iter__(self) -> Iterator[AnyGroup]:
         """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
@@ -60,7 +60,7 @@ class Registry:
         """Return all groups, and the removed groups in `forgotten`, in the order of the tables of Kafka's group coordinators (GC-57)."""
         groups: dict[str, AnyGroup] = {**self._groups}
         for group in self.forgotten:
-            groups.setdefault(group.group_id, group)  # a successor has the same offsets
+            groups.setdefault(group.group_id, group)  # a group that replaced it has the same offsets
         if len(groups) < 2:
             return [*groups.values()]
         return [groups[group_id] for group_id in self._groups.in_table_order(groups, self.visible.committed.partitions)]

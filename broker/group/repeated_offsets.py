@@ -81,9 +81,9 @@ class OffsetsToStore(dict[PartitionKey, CommittedOffset]):
 def parts_to_write(
     offsets: Mapping[PartitionKey, CommittedOffset], accepted: Mapping[PartitionKey, CommittedOffset]
 ) -> Sequence[Mapping[PartitionKey, CommittedOffset]]:
-    """Return the offsets of a commit that are written, in the order of their records, as dicts that each have a partition at most once (GO-4).
+    """Return the offsets of a commit that get a record, in the order of the records (GO-4). Each dict has a partition at most once.
 
-    offsets: the offsets of the request. accepted: those that are stored; the result has only this dict, unless the request names a partition more
-    than once and the broker emulates Kafka's group coordinator in Java (default from 4.0 on).
+    offsets: the offsets of the request. accepted: those that are not rejected. The result has only the dict `accepted`, unless the request names a
+    partition more than once and the broker emulates Kafka's group coordinator in Java (default from 4.0 on).
     """
     return (isinstance(offsets, OffsetsToStore) and offsets.parts) or (accepted,)

@@ -77,7 +77,8 @@ class OffsetsLog(Protocol):
     def append_only(self, index: int, entries: Sequence[Entry], now_ms: int) -> int:
         """Append records to partition `index` of the offsets topic without waiting for replicas. Returns the error code, 0 if they were appended.
 
-        entries: the records as (key, value); a value of None is a tombstone. The code is also 0 if the records are collected and appended later.
+        entries: the records as (key, value); a value of None is a tombstone. The code is also 0 if the records are only collected, to be appended
+        later.
         """
         ...
 
@@ -127,7 +128,7 @@ class GroupStorage:
         self._versions = versions
 
     def offset_entries(self, group_id: str, parts: Sequence[Mapping[PartitionKey, CommittedOffset]]) -> list[Entry]:
-        """Return the records of committed offsets: those of the first dict in `parts`, then those of the next.
+        """Return the records of committed offsets: first those of the first dict in `parts`, then those of the next one, and so on.
 
         Raises EncodeError if a record cannot be encoded, for example because its metadata is too long.
         """
@@ -219,7 +220,7 @@ class GroupStorage:
         return _GROUP_ERRORS.get(error, error)
 
     def _written(self, index: int, entries: Sequence[Entry], error: int) -> int:
-        """Report a change that is in the log, unless `error` is the code of a failed append. Returns `error`."""
+        """Report the appended records to the function `written`, unless the append failed. error: the error code of the append, which is returned."""
         if self._log is not None and not error and self.is_new_coordinator:
             self.written(index, _change(self._log.end_offset(index), entries))
         return error

@@ -56,8 +56,8 @@ class Targets:
     ) -> Assignment:
         """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48). Returns the target of `member`.
 
-        The group keeps the targets in the order that they have in Kafka after their records are replayed. The result has the order that the assignor
-        gave it.
+        In the returned target, topics and partitions have the order in which the assignor put them. In the targets that the group keeps, they have
+        another order: that of Kafka's hash tables after the records are replayed.
 
         member: the member that sent the current request. names: the topic names in this request, None if it has none. were_equal: whether to treat
         all members as if they had the same subscription, as Kafka does if this request has made equal subscriptions different (GN-38). Raises
@@ -82,10 +82,10 @@ class Targets:
     ) -> dict[str, Assignment]:
         """Return the target assignment of each member for the current epoch, by member id, in the order in which Kafka stores them.
 
-        requester: the member that sent the current request. names: the topic names in this request, None if it has none; their order decides that of
-        topics in the same bucket of a hash table. were_equal: whether to treat all members as if they had the subscription of one member,
-        the first in Kafka's hash table (GN-38). Kafka does this if the current request has made equal subscriptions different. Raises KafkaError
-        UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
+        requester: the member that sent the current request. names: the topic names in this request, None if it has none; the order of topics in the
+        same bucket of a hash table depends on the order of these names. were_equal: whether to treat all members as if they had the subscription of
+        one member, the first in Kafka's hash table (GN-38). Kafka does this if the current request has made equal subscriptions different. Raises
+        KafkaError UNKNOWN_SERVER_ERROR (-1) if the assignor fails (GN-47).
         """
         topics_of: dict[tuple[frozenset[str], str], dict[bytes, None]] = {}
         members = [
@@ -120,10 +120,10 @@ def _subscription(
     topics_of: dict[tuple[frozenset[str], str], dict[bytes, None]],
     names: Iterable[str] | None,
 ) -> MemberSubscription:
-    """Return the data of a member that an assignor gets.
+    """Return the subscription and the current target of a member, as an assignor gets them.
 
-    topics_of: a cache of the ordered topic ids for each pair of topic names and a regular expression. names: the topic names that the member
-    subscribes to, in the order in which Kafka adds them to a table; None for the order of the stored record.
+    topics_of: a cache that maps (topic names, regular expression) to the ids of the subscribed topics, in Kafka's order. names: the topic names that
+    the member subscribes to, in the order in which Kafka adds them to a hash table; None for the order of the stored record.
     """
     subscribed = group.topics_of(member)
     subscription = member.topic_names, member.topic_regex
@@ -150,12 +150,12 @@ def _in_order(group: ConsumerGroup) -> list[ConsumerMember]:
     """Return the members in the order in which Kafka's assignors visit them (GN-45).
 
     Kafka adds the members to a Java `HashMap`: first those with a target assignment, in the order of its `TimelineHashMap`, then a new member, which
-    has no target assignment yet. If the request replaces a static member, Kafka then adds the new member and removes the old one, in the order of
-    another `HashMap`.
+    has no target assignment yet. If the request replaces a static member, Kafka finally adds the new member and removes the old one. Which of these
+    steps comes first depends on the order of another `HashMap`.
     """
     replaced = group.replaced
     known_ids = [m for m in group.members if m in group.targets] if replaced is None else replaced.member_ids
-    most = max(group.most_members, len(known_ids)) + 1  # after a member is added, its second record replaces it
+    most = max(group.most_members, len(known_ids)) + 1  # a member's second record needs room for one more
     added = JavaTable(java_hash_bits)
     for member_id in timeline_order(known_ids, java_hash_bits, most):
         added.add(member_id)

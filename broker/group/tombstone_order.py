@@ -27,10 +27,11 @@ def order_of_all(
 ) -> list[PartitionKey]:
     """Return the partitions of a group that is deleted, in the order of their tombstones.
 
-    pending: the offsets in open transactions. is_java: whether the broker emulates Kafka's group coordinator in Java, otherwise the one in Scala. The
-    one in Scala writes no tombstones for partitions that have only a pending offset. With the one in Java, these partitions come last. is_release_4:
-    whether this coordinator is that of Kafka 4.0 or later, which has a table of these partitions. Before, it has a table of producers, and writes a
-    tombstone for each producer that has a pending offset of the partition.
+    Kafka's group coordinator in Scala writes no tombstones for partitions that have only pending offsets. The one in Java writes them last:
+    from Kafka 4.0 on, one for each such partition; before, one for each producer that has a pending offset of the partition.
+
+    offsets: the committed offsets. pending: the pending offsets, which are in open transactions. is_java: whether the broker emulates the coordinator
+    in Java, otherwise the one in Scala. is_release_4: whether it emulates Kafka 4.0 or later.
     """
     if not is_java:
         return _in_scala_map(offsets.in_scala_order())
@@ -103,7 +104,8 @@ def pending_of_topics(
     """Return the pending offsets of deleted topics as (group, partitions), in the order of the tombstones of Kafka's group coordinator in Java.
 
     This coordinator has a table of producers for each partition of `__consumer_offsets` and, for each producer, a table of groups. topics: the names
-    of the topics. group_of: returns the group with an id. partition_of: returns the partition of `__consumer_offsets` that stores a group.
+    of the topics. pending_groups: the groups with pending offsets, by producer. group_of: a function that returns the group with an id, None if there
+    is none. partition_of: a function that returns the partition of `__consumer_offsets` that stores the group with an id.
     """
     tables: dict[int, dict[int, list[str]]] = {}
     for producer_id in pending_groups:

@@ -103,8 +103,8 @@ class TransactionalCommits:
     ) -> None:
         """Write the accepted offsets of a request. parts: these offsets, as `parts_to_write` returns them.
 
-        The offsets are added to the pending offsets: as soon as they are in the log with Kafka's group coordinator in Java (default from 4.0 on), and
-        before they are written with the one in Scala, which drops them if they cannot be replicated. replicated: called with (error code, current
+        With Kafka's group coordinator in Java (default from 4.0 on), the offsets become pending as soon as they are in the log. With the one in
+        Scala, they become pending before they are written, and are dropped if they cannot be replicated. replicated: called with (error code, current
         time in ms); the code is 0 when the offsets are replicated.
         """
         entries = self._storage.offset_entries(group.group_id, parts)  # raises before the offsets are pending

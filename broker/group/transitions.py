@@ -97,7 +97,7 @@ class Transitions:
     ) -> Assignment:
         """Start a new epoch if necessary, and compute the current epoch's target assignment if it is missing. Then move `member` towards its target.
 
-        Returns the partitions that the member may read, in the order that a response lists (GN-27).
+        Returns the partitions that the member may read, in the order in which a response lists them (GN-27).
 
         A new epoch is necessary if `bumps` is true or the subscribed topics changed. changes: what the request changed about `member`. owned: the
         partitions that the request reports as owned, None if it reports none. entries: the list to which the records of the changes are added.

@@ -46,8 +46,9 @@ def delete_groups(exchange: Exchange, request: DeleteGroupsRequest) -> Delayed:
 def _deletion_order(node: Node, group_ids: list[str]) -> list[str]:
     """Return group ids in the order in which Kafka's group coordinator deletes the groups, as their tombstones show (GO-9).
 
-    The coordinator in Scala has an immutable `Set` of all ids in the request. group_ids: the ids in the order of the request, also those of groups
-    that other brokers coordinate.
+    With the coordinator in Scala, it is the order of an immutable Scala `Set` of all ids in the request. With the one in Java, it is the order of the
+    request before Kafka 4.1, and that of the response from 4.1 on. group_ids: the ids in the order of the request, also those of groups that
+    other brokers coordinate.
     """
     if not node.groups.is_new_coordinator:
         return scala_map_order(group_ids, java_hash_bits)

@@ -83,7 +83,7 @@ def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
 
 
 def _charged(mutations: MutationCharge, topic: Topic) -> DeletableTopicResult:
-    """Charge the partitions of a topic to the controller mutation quota. The result has no error if the topic can be deleted."""
+    """Charge the partitions of a topic to the controller mutation quota. Returns the topic's result, with an error if the quota is exceeded."""
     try:
         mutations.take(len(topic.partitions))
     except KafkaError as error:

@@ -28,7 +28,7 @@ TYPES = GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC
 FIRST_VERSION_WITH_TYPES = 1
 SIGN_BIT = 1 << 31
 EMPTY_TABLE = 1
-"""The number of buckets of the `HashMap` with which Kafka starts to add the brokers."""
+"""The number of buckets of the empty Java `HashMap` to which Kafka adds the brokers."""
 
 
 def _failed(exchange: Exchange, request: ListConfigResourcesRequest, error_code: int) -> Reply:
@@ -50,8 +50,8 @@ def list_config_resources(exchange: Exchange, request: ListConfigResourcesReques
 def _names(exchange: Exchange, kind: int) -> Iterable[str]:
     """Return the names of the resources of one type, in the order in which Kafka lists them.
 
-    Topics are in a tree that is sorted by their hashes as signed numbers, brokers in a `HashMap` of their ids, groups and subscriptions in a
-    `ConcurrentHashMap` of their names.
+    Kafka keeps topics in a tree that is sorted by the hashes of their names as signed numbers, brokers in a `HashMap` of their ids, and groups and
+    client metrics subscriptions in a `ConcurrentHashMap` of their names. kind: the number of the type.
     """
     node = exchange.node
     if kind == TOPIC:

@@ -16,7 +16,7 @@ UNLIMITED = float.fromhex("0x1.fffffffffffffp+1023")
 
 
 class CleanerRate:
-    """When each broker of a cluster may clean the next log. config: the settings of the cluster's brokers."""
+    """Limits the rate of compaction by deciding when each broker may clean its next log. config: the settings of the cluster's brokers."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
@@ -29,13 +29,14 @@ class CleanerRate:
             self._cleanings[broker_id] = now_ms, size_bytes
 
     def limits(self, broker_id: int) -> bool:
-        """Return whether a broker has a limit. As in Kafka, a negative rate is no limit."""
+        """Return whether the rate of a broker is limited. As in Kafka, a negative rate is no limit."""
         return 0 <= self._rate_of(broker_id) < UNLIMITED
 
     def free_ms(self, broker_id: int) -> float:
-        """Return the time in ms from which a broker may clean the next log, with the present limit; infinity if the limit is 0.
+        """Return the time in ms from which a broker may clean its next log; 0 if it need not wait.
 
-        It is the time of the last cleaning plus the time that its bytes take at the limit, and 0 if there is no limit.
+        It is the time of the broker's last cleaning plus the time that the bytes of this cleaning take at the present rate; infinity if the rate is
+        0. A broker that has cleaned no log, or whose rate is not limited, need not wait.
         """
         cleaning = self._cleanings.get(broker_id)
         if cleaning is None or not self.limits(broker_id):

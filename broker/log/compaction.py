@@ -145,7 +145,7 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 
 
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> int:
-    """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns 0 if there are none.
+    """Clean all cleanable segments, even if the share of dirty bytes is too low for a cleaning to be due. Returns 0 if none is cleanable.
 
     Otherwise the result is the number of bytes that Kafka's cleaner would read and write: those of the dirty segments, whose keys it collects first,
     those of all cleanable segments, and those of the remaining batches.

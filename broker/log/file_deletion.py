@@ -1,8 +1,8 @@
 """Delayed deletion of segment files, and of the folders of deleted partitions (`file.delete.delay.ms`).
 
 As in Kafka (`LocalLog.deleteSegmentFiles`, `LogManager.deleteLogs`), a file or folder is renamed at once, so that a restart does not take it for a
-part of a log. It is deleted when its delay has passed. A process that stops before leaves it to the next one. If a file or folder cannot be deleted,
-this is logged, and the next start tries again. This module does not depend on batches, offsets, topics or open files.
+part of a log. It is deleted when its delay has passed. If the process stops before, the next process with the data directory deletes it. If a file or
+folder cannot be deleted, this is logged, and the next start tries again. This module does not depend on batches, offsets, topics or open files.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ class DelayedDeletion:
         self._is_closed = False
 
     def delete_file(self, path: Path, delay_ms: int) -> bool:
-        """Rename the segment file at `path`, and delete it after `delay_ms`. Returns False if the file still has its name, because both failed.
+        """Rename the segment file at `path`, and delete it after `delay_ms`. Returns False if this fails and the file keeps its name.
 
-        With the delay 0, or if it cannot be renamed, the file is deleted at once. A missing file is ignored. Does nothing after `close`.
+        With the delay 0, or if it cannot be renamed, the file is deleted at once. A missing file is ignored. After `close`, does nothing and returns
+        True.
         """
         if self._is_closed:
             return True
@@ -88,7 +89,7 @@ class DelayedDeletion:
         self._waiting.clear()
 
     def _delete_folder_after_delay(self, path: Path, renamed_ms: int, now_ms: int) -> None:
-        """Delete the folder now if its delay has passed, otherwise when the present delay ends. renamed_ms: the start of the delay."""
+        """Delete a renamed folder if its delay has passed, otherwise check again when the present delay ends. renamed_ms: start of the delay."""
         due_ms = renamed_ms + self._folder_delay_ms()
         if now_ms >= due_ms:
             self._delete(path)
@@ -96,7 +97,7 @@ class DelayedDeletion:
             self._wait(path, due_ms, lambda now_ms: self._delete_folder_after_delay(path, renamed_ms, now_ms))
 
     def _wait(self, path: Path, at_ms: int, act: Callable[[int], None]) -> None:
-        """Call `act` at `at_ms`. Cancels the timer of an earlier file or folder at `path`, which the present one has replaced."""
+        """Call `act` at the time `at_ms`. Cancels the timer of an earlier file or folder at `path`, which the present one has replaced."""
         self._cancel(path)
         self._waiting[path] = self._timers.at(at_ms, act)
 

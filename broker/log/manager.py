@@ -138,8 +138,9 @@ class Retention(LogTask):
 class Compaction(LogTask):
     """The periodic task that compacts logs.
 
-    A log is due if a large enough part is dirty (not compacted yet), or if a part has been dirty for max.compaction.lag.ms. If a broker must wait
-    because of log.cleaner.io.max.bytes.per.second, there is a check at the end of this time, and the dirtiest log comes first.
+    A log is due if a large enough part is dirty (not compacted yet), or if a part has been dirty for max.compaction.lag.ms. After a cleaning,
+    log.cleaner.io.max.bytes.per.second can make a broker wait. When the wait ends, there is a further check. If the rate is limited, the dirtiest
+    logs are cleaned first.
     """
 
     interval = "log.cleaner.backoff.ms"

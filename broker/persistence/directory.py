@@ -76,7 +76,7 @@ class DataDirectory:
         return sorted(path for path in (self.path / "topics").iterdir() if _PARTITION.fullmatch(path.name))
 
     def deleted_partitions(self) -> list[Path]:
-        """Return the folders of deleted partitions that are to be deleted after a delay."""
+        """Return the renamed folders of deleted partitions, which are deleted after a delay."""
         paths = (self.path / "topics").glob("*" + DELETED_FOLDER)
         return sorted(path for path in paths if _PARTITION.fullmatch(path.name.removesuffix(DELETED_FOLDER)))
 

@@ -38,8 +38,9 @@ logger = logging.getLogger("kafkaproto.persistence")
 class SnapshotLimits(NamedTuple):
     """When the metadata log is rewritten, which makes it shorter. Kafka then writes a snapshot of its metadata (`SnapshotGenerator`).
 
-    growth_bytes: after this growth since the last rewrite (`metadata.log.max.record.bytes.between.snapshots`), if the log has also doubled in size.
-    interval_ms: with a change at least this time after the last rewrite (`metadata.log.max.snapshot.interval.ms`); 0 for no rewrites by time.
+    growth_bytes: the log is rewritten when it has grown by this number of bytes since the last rewrite, and has also doubled in size
+    (`metadata.log.max.record.bytes.between.snapshots`). interval_ms: the log is also rewritten if a change comes this time or longer after the last
+    rewrite; 0 for no rewrites by time (`metadata.log.max.snapshot.interval.ms`).
     """
 
     growth_bytes: int
@@ -226,13 +227,13 @@ class MetadataLog:
             self._not_saved(error)
 
     def _shorten(self, now_ms: int) -> None:
-        """Rewrite the log, which lacks no change but has become long or old. Never raises: after a failure the next attempt is `RETRY_MS` later."""
+        """Rewrite the log, because it has become long or old. Never raises: after a failure, it is tried again `RETRY_MS` later."""
         try:
             self._write_anew()
         except StorageError as error:
             self._retry_ms = now_ms + RETRY_MS
             logger.error(
-                "data directory %s: its metadata log is complete, but was not shortened; the broker tries again with a change after %d s: %s",
+                "data directory %s: its metadata log was not shortened, but has all changes; the broker tries again with a change after %d s: %s",
                 self.directory.path,
                 RETRY_MS // 1000,
                 error,

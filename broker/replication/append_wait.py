@@ -18,8 +18,8 @@ Done = Callable[[int, int], None]
 def await_append(awaited: AwaitedReplication | None, timers: Timers, now_ms: int, timeout_ms: int, done: Done) -> None:
     """Wait until an append is replicated, and then call `done`. If the append fails, or `timeout_ms` passes, `done` gets an error.
 
-    timers: schedules the timeout. awaited: the wait; None if the append is replicated already, so that `done` is called at once. The error after a
-    timeout is REQUEST_TIMED_OUT (7).
+    timers: schedules the timeout. awaited: the replication to wait for; None if there is nothing to wait for, so that `done` is called at once. The
+    error after a timeout is REQUEST_TIMED_OUT (7).
     """
     if awaited is None:
         done(ErrorCode.NONE, now_ms)

@@ -32,7 +32,8 @@ class Appended(NamedTuple):
 class CollectedRecords:
     """The records that a coordinator has collected for a partition and not appended yet. `Partition.collected` refers to them.
 
-    append: appends records to the partition as one batch. linger_ms: the time in ms after which the records are appended.
+    append: a function that appends records to the partition as one batch. linger_ms: the time in ms from the first record until the records are
+    appended.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class CollectedRecords:
         return partition.is_leader and not partition.gone and partition.leader_epoch == self._leader_epoch
 
     def begin(self) -> None:
-        """Make the partition refer to these records, and start the time after which they are appended."""
+        """Make the partition refer to these records, and start the timer that appends them."""
         assert self._partition.collected is None
         self._partition.collected = self
         self._timer = self._timers.at(self._flush_ms, self.flush)
@@ -90,10 +91,10 @@ class CollectedRecords:
         self._waits.append((done, deadline_ms))
 
     def flush(self, now_ms: int) -> None:
-        """Append the records. If that fails, the function of each `wait` gets the error.
+        """Append the records. If that fails, the functions that `wait` got are called with the error.
 
-        It is UNKNOWN_TOPIC_OR_PARTITION (3) if the partition was deleted, and NOT_LEADER_OR_FOLLOWER (6) if the broker has lost the
-        leadership since it collected the first record.
+        The error is UNKNOWN_TOPIC_OR_PARTITION (3) if the partition was deleted, and NOT_LEADER_OR_FOLLOWER (6) if the broker has lost the leadership
+        since it collected the first record.
         """
         if self._timer is not None:
             self._timer.cancel()

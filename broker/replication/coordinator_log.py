@@ -95,8 +95,8 @@ class CoordinatorLog:
         once.
 
         `done` is called with 0 when the records are replicated, or with an error code if the append or the replication fails, possibly before this
-        method returns. If the constructor got acks 0 or 1, `done` is called directly after the append, without waiting for the replicas. The error is
-        INVALID_REQUIRED_ACKS (21) if it got other acks, and otherwise NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead the partition.
+        method returns. With the constructor's acks 0 or 1, `done` is called directly after the append, without waiting for the replicas. With acks
+        other than -1, 0 and 1, the error is INVALID_REQUIRED_ACKS (21). If this broker does not lead the partition, it is NOT_LEADER_OR_FOLLOWER (6).
         """
         if self._acks not in KNOWN_ACKS:
             done(ErrorCode.INVALID_REQUIRED_ACKS, now_ms)
@@ -138,7 +138,7 @@ class CoordinatorLog:
         return self._append(partition, records, now_ms, acks_all=False).error_code
 
     def await_replicated(self, index: int, now_ms: int, done: Done) -> None:
-        """Call `done` when all records that partition `index` of the internal topic contains now are replicated, and all collected ones.
+        """Call `done` when all present records of partition `index` of the internal topic, and those collected for it, are replicated.
 
         `done` is called once, possibly before this method returns. It gets an error code if the records cannot be replicated.
         """
@@ -177,7 +177,7 @@ class CoordinatorLog:
     def _append_collected(self, partition: Partition, records: Sequence[NewRecord], now_ms: int) -> Appended:
         """Append collected records as one batch, and return the result with the wait for all in-sync replicas.
 
-        Records that become larger by compression are appended without it. If the append fails, `lost` is called soon.
+        If the compressed batch is too large, the records are appended without compression. If the append fails, a timer calls `lost`.
         """
         appended = self._append(partition, records, now_ms, acks_all=True)
         if appended.error_code == ErrorCode.MESSAGE_TOO_LARGE and self._compression:

@@ -87,7 +87,7 @@ class Ownership:
                 self._loading[index] = self._timers.at(now_ms + load_ms, partial(self._finish, index))
 
     def reload(self, index: int, now_ms: int) -> None:
-        """Unload a loaded partition and load its records again, because the state in memory differs from them. Ignored while it is not loaded."""
+        """Unload a partition and load its records again, because the state in memory differs from them. Does nothing if it is not loaded."""
         if index in self._loaded:
             self._unload(index, now_ms)
             self._load(index, now_ms)

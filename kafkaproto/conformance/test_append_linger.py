@@ -1,4 +1,4 @@
-"""Tests of `group.coordinator.append.linger.ms`: the coordinator in Java collects the records of several requests for this time into one batch."""
+"""Tests of `group.coordinator.append.linger.ms`: the group coordinator in Java collects records of several requests for this time into one batch."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from kafkaproto.messages.offset_commit import (
 PROFILE = "append-linger"
 pytestmark = pytest.mark.needs("group.coordinator.append.linger.ms", offsets_topic=True)
 LINGER_MS = 1_500
-"""The time in ms for which the coordinator collects records, as the profile sets it."""
+"""The time in ms for which the coordinator collects records, as the profile `append-linger` sets it."""
 BETWEEN_MS = 300
 """The time in ms between two requests whose records are in one batch."""
 
 
 def send_commit(subject: Subject, group: Group, topic: Topic, index: int, size: int = 0) -> Connection:
-    """Send an OffsetCommit for one partition without waiting for the response. Returns the connection. size: the bytes of its metadata."""
+    """Send an OffsetCommit for one partition without waiting for the response. Returns the connection. size: the length of its metadata."""
     connection = group.connect()
     partition = OffsetCommitRequestPartition(index, 5, committed_metadata="m" * size)
     request = OffsetCommitRequest(group.id, topics=[OffsetCommitRequestTopic(topic.name, partitions=[partition])])
@@ -35,7 +35,7 @@ def send_commit(subject: Subject, group: Group, topic: Topic, index: int, size: 
 
 
 def producer_of(group: Group) -> Producer:
-    """Return a producer whose open transaction has the offsets of the group."""
+    """Return a producer with an open transaction to which the group's offsets were added (AddOffsetsToTxn)."""
     producer = Producer(group.subject)
     producer.init()
     assert producer.add_offsets(group) == 0
@@ -51,7 +51,7 @@ def committed(subject: Subject, connection: Connection) -> Answer:
 
 @pytest.mark.rule("GO-4")
 def test_commits_within_the_append_linger_are_one_batch_and_answered_together(subject: Subject) -> None:
-    """Two commits of a group, 300 ms apart. Both are answered when the time that began with the first one has passed."""
+    """Two OffsetCommits of a group are sent 300 ms apart. Both get their response when the linger that began with the first one ends."""
     topic, group = new_topic(subject, partitions=4), Group(subject, 0)
     log = OffsetLog(group)
     first = send_commit(subject, group, topic, 2)
@@ -69,7 +69,7 @@ def test_commits_within_the_append_linger_are_one_batch_and_answered_together(su
 
 @pytest.mark.rule("GO-4")
 def test_commit_in_a_transaction_ends_the_append_linger_at_once(subject: Subject) -> None:
-    """The records that the coordinator has collected are written before the commit in the transaction, which does not wait itself."""
+    """The coordinator appends the records that it has collected, and then at once those of the TxnOffsetCommit."""
     topic, group = new_topic(subject, partitions=4), Group(subject, 0)
     producer = producer_of(group)
     log = OffsetLog(group)
@@ -84,7 +84,7 @@ def test_commit_in_a_transaction_ends_the_append_linger_at_once(subject: Subject
 
 
 @pytest.mark.rule("GO-4")
-def test_end_of_a_transaction_ends_the_append_linger(subject: Subject) -> None:
+def test_end_of_a_transaction_ends_the_append_linger_at_once(subject: Subject) -> None:
     topic, group = new_topic(subject, partitions=4), Group(subject, 0)
     producer = producer_of(group)
     assert producer.commit_offsets(group, {(topic.name, 1): 6}) == {(topic.name, 1): 0}
@@ -95,8 +95,8 @@ def test_end_of_a_transaction_ends_the_append_linger(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GO-4", "GC-66")
-def test_heartbeat_without_a_change_waits_for_records_of_the_append_linger(subject: Subject) -> None:
-    """A heartbeat of another group in the same partition is answered together with a commit; without collected records it does not wait."""
+def test_heartbeat_without_a_change_waits_for_collected_records_of_another_group(subject: Subject) -> None:
+    """While the coordinator collects a commit of another group in the same partition, the heartbeat waits for it. Otherwise it does not wait."""
     topic, group, other = new_topic(subject, partitions=4), Group(subject, 0), ConsumerGroup(subject, 0)
     start_ms = subject.now_ms()
     assert other.enter("A") == (1, ALL)
@@ -106,14 +106,14 @@ def test_heartbeat_without_a_change_waits_for_records_of_the_append_linger(subje
     assert subject.now_ms() - start_ms < LINGER_MS - subject.early_ms
     plain = send_commit(subject, group, topic, 2)
     start_ms = subject.now_ms()
-    subject.pass_ms(BETWEEN_MS)  # until the coordinator has the commit
+    subject.pass_ms(BETWEEN_MS)  # so that the coordinator has received the commit
     assert other.beat("A", 1) == (1, None)
     assert subject.now_ms() - start_ms >= LINGER_MS - subject.early_ms
     subject.assert_took(committed(subject, plain), LINGER_MS)
 
 
 @pytest.mark.rule("GO-4", "GO-9")
-def test_tombstones_of_offset_delete_are_in_the_batch_of_the_append_linger(subject: Subject) -> None:
+def test_tombstones_of_offset_delete_are_collected_during_the_append_linger(subject: Subject) -> None:
     topic, group, other = new_topic(subject, partitions=4), Group(subject, 0), Group(subject, 0)
     assert commit(group, {topic.name: {2: (5, "")}}) == {(topic.name, 2): 0}
     log, logged = OffsetLog(group), OffsetLog(other)

@@ -1,6 +1,7 @@
 """Tests of the order in which a consumer group of the new protocol (KIP-848) lists topics and partitions, in responses and in stored records.
 
-Kafka keeps assignments in hash tables of Java. The tests repeat the operations on these tables with the topic ids of the cluster.
+Kafka keeps assignments in hash tables of Java. The tests compute the expected order: they repeat Kafka's operations on these tables with the topic
+ids of the cluster.
 """
 
 from __future__ import annotations
@@ -70,12 +71,10 @@ def new_topics(group: ConsumerGroup, count: int) -> list[Topic]:
 
 @pytest.mark.rule("GN-27", "GN-48", "GN-60")
 @pytest.mark.parametrize("count", [5, 13])
-def test_assigned_topics_have_the_order_of_the_hash_tables_through_which_they_pass(
-    subject: Subject, count: int
-) -> None:
-    """A member gets all partitions of some topics with the assignor `uniform`. Its target and its assignment come from different tables.
+def test_assigned_topics_have_the_order_of_the_java_hash_tables_that_kafka_fills(subject: Subject, count: int) -> None:
+    """A member gets all partitions of `count` topics from the assignor `uniform`. Its target and its assignment come from different tables.
 
-    A table of 16 buckets grows at the 13th topic.
+    Their orders can therefore differ. With 13 topics, a table of 16 buckets grows.
     """
     group = ConsumerGroup(subject)
     topics = {topic.name: topic.topic_id for topic in new_topics(group, count)}
@@ -83,7 +82,7 @@ def test_assigned_topics_have_the_order_of_the_hash_tables_through_which_they_pa
     response = group.join("A", *topics, server_assignor="uniform")
     in_target = JavaTable(uuid_hash_bits, EMPTY_COPY)
     for topic_id in JavaTable.copy_of((topics[name] for name in copy_order([*topics])), uuid_hash_bits):
-        for _ in range(2):  # once for each partition: this also decides when the table grows
+        for _ in range(2):  # once for each partition, because each call can make the table grow
             in_target.add_first(topic_id)
     in_assignment = JavaTable(uuid_hash_bits)
     for topic_id in filled(JavaTable.copy_of(in_target, uuid_hash_bits)):
@@ -100,8 +99,8 @@ def test_assigned_topics_have_the_order_of_the_hash_tables_through_which_they_pa
 @pytest.mark.rule("GO-8")
 @pytest.mark.releases(before="4.0")
 @pytest.mark.parametrize("count", [5, 13])
-def test_record_of_subscribed_topics_has_the_order_of_java_hash_maps_before_4_0(subject: Subject, count: int) -> None:
-    """The topic names of the first member pass through a `HashSet` and two `HashMap`s, the second with room for all names."""
+def test_record_of_subscribed_topics_has_java_hash_map_order_before_kafka_4_0(subject: Subject, count: int) -> None:
+    """Kafka copies the topic names of the first member to a `HashSet` and then to two `HashMap`s, the second with room for all names."""
     group = ConsumerGroup(subject)
     replicated = group.add_topic(1, assignment={0: [0, 1, 2]}).name
     names = sorted([*(topic.name for topic in new_topics(group, count - 1)), replicated])
@@ -121,7 +120,7 @@ def test_record_of_subscribed_topics_has_the_order_of_java_hash_maps_before_4_0(
 def test_sync_group_in_a_consumer_group_lists_topics_in_the_order_of_a_java_hash_map(
     subject: Subject, count: int
 ) -> None:
-    """The `HashMap` contains the topics in the order of the member's record."""
+    """Kafka adds the topics to this `HashMap` in the order of the member's record."""
     group = ConsumerGroup(subject)
     topics = {topic.name: topic.topic_id for topic in new_topics(group, count)}
     assert group.join("A", group.topic.name).error_code == 0

@@ -51,7 +51,7 @@ def test_classic_member_that_joins_again_after_several_heartbeats_is_not_removed
 
 
 @pytest.mark.rule("GN-59")
-def test_classic_member_whose_join_is_not_replicated_in_time_has_no_timeouts(subject: Subject) -> None:
+def test_new_classic_member_whose_join_is_not_replicated_in_time_has_no_timeouts(subject: Subject) -> None:
     """A new member gets an error for its JoinGroup. It stays in the group although it neither syncs nor sends heartbeats."""
     group = ConsumerGroup(subject, 0)
     with two_replicas(group) as follower:

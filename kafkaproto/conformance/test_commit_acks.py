@@ -16,7 +16,7 @@ INVALID_REQUIRED_ACKS, REBALANCE_IN_PROGRESS = 21, 27
 
 @pytest.mark.rule("GO-23")
 def test_offset_commits_fail_if_offsets_commit_required_acks_is_2(subject: Subject) -> None:
-    """A commit, and a commit in a transaction, get INVALID_REQUIRED_ACKS and have no effect."""
+    """OffsetCommit and TxnOffsetCommit get INVALID_REQUIRED_ACKS and have no effect."""
     topic = new_topic(subject).name
     group = Group(subject)
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): INVALID_REQUIRED_ACKS}
@@ -31,7 +31,7 @@ def test_offset_commits_fail_if_offsets_commit_required_acks_is_2(subject: Subje
 
 @pytest.mark.rule("GC-39", "GO-23")
 def test_sync_group_fails_if_offsets_commit_required_acks_is_2(subject: Subject) -> None:
-    """The assignment gets INVALID_REQUIRED_ACKS, and the group rebalances. It does so again after the next assignment."""
+    """The leader's SyncGroup gets INVALID_REQUIRED_ACKS, and the group rebalances. The same happens with the next SyncGroup."""
     group = Group(subject)
     client = group.client()
     for generation, join in ((1, client.enter), (2, client.join)):

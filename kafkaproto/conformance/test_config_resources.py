@@ -134,10 +134,10 @@ def test_list_config_resources_lists_topics_in_the_order_of_signed_java_hashes(s
 @pytest.mark.parametrize(
     ("kind", "setting"), [(CLIENT_METRICS, "interval.ms"), (GROUP, "consumer.heartbeat.interval.ms")]
 )
-def test_list_config_resources_lists_groups_and_metrics_in_concurrent_map_order(
+def test_list_config_resources_lists_groups_and_metrics_in_java_concurrent_map_order(
     subject: Subject, kind: int, setting: str
 ) -> None:
-    """The test sets one resource after the other: the order of those in one bucket depends on the order in which the broker gets them.
+    """The test creates the resources one by one, because their order in a bucket of the map is the order in which the broker gets them.
 
     The map may contain resources of other tests, so its size is unknown. The test accepts the order of every possible size.
     """

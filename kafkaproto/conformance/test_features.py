@@ -94,8 +94,8 @@ def test_finalized_features_epoch_grows_when_a_topic_is_created(subject: Subject
 
 @pytest.mark.rule("AD-22", "AD-25")
 @pytest.mark.needs("metadata.max.idle.interval.ms")
-def test_finalized_features_epoch_grows_at_an_interval_without_any_change(subject: Subject) -> None:
-    """The controller adds a no-op record every 500 ms."""
+def test_finalized_features_epoch_grows_every_500_ms_without_any_change(subject: Subject) -> None:
+    """The controller adds a no-op record to the metadata log every 500 ms, as the profile `default` sets it."""
     epoch = offered(subject).finalized_features_epoch
     subject.pass_ms(2_000)
     assert offered(subject).finalized_features_epoch >= epoch + 3

@@ -1,4 +1,4 @@
-"""Tests of the batches that the group coordinator in Java writes to the offsets topic, for requests that name partitions twice or several groups.
+"""Tests of the batches in the offsets topic that the group coordinator in Java writes for requests with repeated partitions or several groups.
 
 Kafka 4 always uses this coordinator; Kafka 3.9 uses it if the new protocol (KIP-848) is enabled.
 """
@@ -76,10 +76,10 @@ def commit_errors_in_transaction(group: Group, topic: str, commits: Commits) -> 
 @pytest.mark.rule("GO-4", "GO-15")
 @pytest.mark.parametrize("commit_all", [commit_errors, commit_errors_in_transaction])
 @pytest.mark.parametrize("long", [(), (3,), (0,), (0, 2, 3)])
-def test_offset_commit_writes_a_record_each_time_that_it_names_a_partition(
+def test_offset_commit_that_repeats_a_partition_writes_a_record_each_time(
     java: Subject, commit_all: Callable[[Group, str, Commits], list[int]], long: Sequence[int]
 ) -> None:
-    """An entry whose metadata is too long gets no record. long: the positions of these entries."""
+    """An entry whose metadata is too long gets no record. commit_all: sends the commit. long: the positions of entries with too long metadata."""
     group, topic = Group(java, 0), new_topic(java, partitions=2).name
     commits = [(i, 5 + n, TOO_LONG if n in long else "") for n, i in enumerate((0, 1, 0, 0, 1))]
     log = OffsetLog(group)
@@ -92,7 +92,7 @@ def test_offset_commit_writes_a_record_each_time_that_it_names_a_partition(
 
 @pytest.mark.rule("GO-4", "GO-36")
 @pytest.mark.parametrize("count", [5, 10, 11, 21, 22])
-def test_repeated_partition_of_a_commit_enlarges_the_table_of_offsets(java: Subject, count: int) -> None:
+def test_offset_commit_that_repeats_a_partition_enlarges_the_hash_table_of_offsets(java: Subject, count: int) -> None:
     """Before the coordinator replaces an offset, it makes room for another one. OffsetFetch lists the offsets in the order of the larger table."""
     group, topic = Group(java), new_topic(java, partitions=count).name
     indexes = list(range(count))
@@ -102,7 +102,7 @@ def test_repeated_partition_of_a_commit_enlarges_the_table_of_offsets(java: Subj
 
 
 @pytest.mark.rule("GO-9")
-def test_offset_delete_writes_a_tombstone_each_time_that_it_names_a_partition(java: Subject) -> None:
+def test_offset_delete_that_repeats_a_partition_writes_a_tombstone_each_time(java: Subject) -> None:
     """A partition without a committed offset gets no tombstone."""
     group, topic = Group(java, 0), new_topic(java, partitions=6).name
     assert commit_errors(group, topic, [(0, 5, ""), (1, 6, ""), (4, 7, "")]) == [0, 0, 0]
@@ -125,7 +125,7 @@ def committed_groups(subject: Subject, count: int, topics: Requested) -> list[Gr
 
 @pytest.mark.rule("GO-9", "GC-59")
 def test_delete_groups_writes_tombstones_of_all_groups_of_a_partition_as_one_batch(java: Subject) -> None:
-    """A group that has members, and one that does not exist, are not deleted. Before 4.1, the groups have the order of the request."""
+    """A group with members and an unknown group are not deleted. Before Kafka 4.1, the tombstones have the order of the groups in the request."""
     topics = new_topics(java, [3, 1, 2], [0])
     unknown, stable, *groups = committed_groups(java, 14, topics)
     assert unknown.ask(DeleteGroupsRequest([unknown.id]), 2).results[0].error_code == 0
@@ -195,9 +195,10 @@ def test_pending_offsets_of_deleted_topics_get_tombstones_after_committed_offset
 
 @pytest.mark.rule("GO-9", "TX-43")
 def test_delete_groups_writes_tombstones_of_pending_offsets_after_committed_ones(java: Subject) -> None:
-    """From 4.0 on, the pending offsets have the order of the tables of topics and partitions. Before, there is a table of producers.
+    """A partition with a committed offset gets no second tombstone for its pending offsets.
 
-    A committed partition gets no further tombstone. Another partition gets one for each producer before 4.0, and a single one from 4.0 on.
+    From Kafka 4.0 on, each other partition with pending offsets gets one tombstone, in the order of tables of topics and partitions. Before 4.0, it
+    gets one for each producer, in the order of a table of producers.
     """
     [(name, _), (other, _)] = topics = new_topics(java, [5, 0, 1, 9, 6, 2], [0])
     [group], is_release_4 = committed_groups(java, 1, [(name, [0])]), ConsumerGroup(java).is_release_4
@@ -222,8 +223,8 @@ def test_delete_groups_writes_tombstones_of_pending_offsets_after_committed_ones
 
 
 @pytest.mark.rule("GO-9", "GO-23")
-def test_delete_groups_whose_tombstones_exceed_max_message_bytes_deletes_none(java: Subject) -> None:
-    """A request that deletes fewer groups succeeds."""
+def test_delete_groups_deletes_no_group_if_the_tombstones_exceed_max_message_bytes(java: Subject) -> None:
+    """A later request that deletes only one of these groups succeeds."""
     groups = committed_groups(java, 8, new_topics(java, [0, 1, 2], [0, 1]))
     log = OffsetLog(groups[0])
     with topic_setting(groups[0].offsets, "max.message.bytes", "900"):

@@ -69,7 +69,7 @@ def test_upgrade_and_downgrade_of_a_group_write_the_same_records_as_in_kafka(sub
 
 
 def joined_one_by_one(group: ConsumerGroup, count: int) -> list[Consumer]:
-    """Return the members of a stable classic group of `count` members. Each has joined before the next one. They have no partitions."""
+    """Return the members of a stable classic group of `count` members. Each joins after the previous one. No partition is assigned to them."""
     members = [Consumer(group) for _ in range(count)]
     assert members[0].enter().error_code == 0
     for size, member in enumerate(members[1:], 2):
@@ -87,11 +87,11 @@ def joined_one_by_one(group: ConsumerGroup, count: int) -> list[Consumer]:
 
 @pytest.mark.rule("GN-55", "GN-61", "GN-64")
 @pytest.mark.parametrize("count", [4, 6])
-def test_upgrade_and_downgrade_write_members_in_the_order_of_kafkas_hash_tables(subject: Subject, count: int) -> None:
-    """An upgrade writes them in the order of a `TimelineHashMap` to which they are added in the order of the classic group's `HashMap`.
+def test_group_upgrade_and_downgrade_write_members_in_order_of_kafkas_hash_tables(subject: Subject, count: int) -> None:
+    """An upgrade writes the members in the order of a `TimelineHashMap`, to which Kafka adds them in the order of the classic group's `HashMap`.
 
-    The upgraded group is built from these records, so it adds them to another `TimelineHashMap` in the order of the records. A downgrade writes them
-    in the order of that map.
+    Kafka builds the upgraded group from these records: it adds the members to another `TimelineHashMap` in the order of the records. A downgrade
+    writes the members in the order of that map.
     """
     group = ConsumerGroup(subject)
     ids = [member.member_id for member in joined_one_by_one(group, count)]
@@ -115,8 +115,8 @@ def test_upgrade_and_downgrade_write_members_in_the_order_of_kafkas_hash_tables(
 
 @pytest.mark.rule("GN-61")
 @pytest.mark.releases(first="4.0")
-def test_downgrade_tombstones_name_a_new_static_member_in_place_of_the_old_one(subject: Subject) -> None:
-    """The classic group gets the new member last."""
+def test_group_downgrade_tombstones_have_a_new_static_member_in_the_old_ones_place(subject: Subject) -> None:
+    """The classic group gets the new member as its last one."""
     group = ConsumerGroup(subject)
     ids = [member.member_id for member in joined_one_by_one(group, 5)]
     assert group.join("A", instance_id="i").error_code == 0

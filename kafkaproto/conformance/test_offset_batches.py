@@ -217,9 +217,10 @@ def test_scala_coordinator_deletes_groups_one_by_one_in_scala_hash_order(subject
 def test_scala_coordinator_writes_a_batch_per_group_for_topics_deleted_together(
     subject: Subject, indexes: list[int]
 ) -> None:
-    """Up to four tombstones of a group are ordered by topic and partition. The topics have the order of a Java hash table of topic ids.
+    """If a group has at most four tombstones, they are ordered by topic, as in a Java hash table of topic ids, and then by partition.
 
-    The groups have the order of a Java `ConcurrentHashMap` that also contains groups of other tests. The test accepts the order of every size.
+    The groups have the order of a Java `ConcurrentHashMap` that also contains groups of other tests. The test accepts the order of every possible
+    size of this map.
     """
     groups, topics = [Group(subject, 0) for _ in range(9)], new_topics(subject, indexes, indexes, [0])
     for group in groups:

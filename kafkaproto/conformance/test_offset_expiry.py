@@ -304,10 +304,11 @@ def test_tombstones_of_expired_offsets_have_the_hash_order_of_kafka(subject: Sub
 
 
 @pytest.mark.rule("GO-9", "GO-24")
-def test_offsets_of_several_groups_expire_in_the_order_of_kafkas_tables(subject: Subject) -> None:
+def test_tombstones_of_expired_offsets_list_groups_in_the_order_of_kafkas_tables(subject: Subject) -> None:
     """The coordinator in Java writes the tombstones of all groups as one batch, the one in Scala a batch for each group.
 
-    The tables also contain groups of other tests. The test accepts the order of every possible size. All offsets expire at the same time.
+    The tables also contain groups of other tests. The test accepts the order of every possible size of the tables. All offsets expire at the same
+    time.
     """
     topic, groups = new_topic(subject, partitions=2).name, [Group(subject, 0) for _ in range(9)]
     end_ms = subject.epoch_ms() + SEVERAL_CHECKS_MS

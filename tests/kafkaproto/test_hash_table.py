@@ -16,7 +16,7 @@ def index_bits(index: int) -> int:
 
 
 @pytest.mark.parametrize("count", [1, 12, 13, 40, 200])
-def test_filled_table_has_the_order_of_the_functions_for_filled_tables(count: int) -> None:
+def test_java_table_that_is_only_filled_has_the_order_that_hash_order_computes(count: int) -> None:
     names = [f"name-{Random(count).randrange(10**9)}-{i}" for i in range(count)]
     put, computed = JavaTable(java_hash_bits), JavaTable(java_hash_bits)
     for name in names:
@@ -27,7 +27,7 @@ def test_filled_table_has_the_order_of_the_functions_for_filled_tables(count: in
     assert [*JavaTable.copy_of(names, java_hash_bits)] == copy_order(names)
 
 
-def test_items_in_one_bucket_have_the_order_in_which_they_were_added() -> None:
+def test_java_table_adds_an_item_at_the_end_or_at_the_start_of_its_bucket() -> None:
     table = JavaTable(index_bits)
     for index in (33, 17, 1):
         table.add(index)
@@ -41,7 +41,7 @@ def test_items_in_one_bucket_have_the_order_in_which_they_were_added() -> None:
     assert (len(table), 17 in table, 99 in table) == (4, True, False)
 
 
-def test_table_grows_after_a_put_but_before_a_computation_and_never_shrinks() -> None:
+def test_java_table_grows_after_add_but_before_add_first_and_never_shrinks() -> None:
     put, computed = JavaTable(index_bits), JavaTable(index_bits)
     for index in range(10, 23):  # thirteen items, too many for 16 buckets
         put.add(index)
@@ -55,6 +55,6 @@ def test_table_grows_after_a_put_but_before_a_computation_and_never_shrinks() ->
     assert [*put] == [10, 22]
 
 
-def test_number_of_buckets_follows_the_initial_capacity_or_the_copied_map() -> None:
+def test_java_bucket_count_follows_from_the_initial_capacity_or_the_copied_map() -> None:
     assert [table_for(capacity) for capacity in (0, 1, 2, 3, 4, 5, 16, 17)] == [1, 1, 2, 4, 4, 8, 16, 32]
     assert [map_copy_table(size) for size in (0, 1, 2, 3, 6, 12, 13)] == [16, 2, 4, 8, 16, 32, 32]

@@ -1,4 +1,4 @@
-"""Groups whose coordinator collects records (`group.coordinator.append.linger.ms`), and cannot append them."""
+"""Groups whose coordinator collects records (`group.coordinator.append.linger.ms`) and then cannot append them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Scene:
         assert self.commit(0, 1) == NONE
 
     def commit(self, index: int, offset: int, *, fails: bool = False) -> int:
-        """Commit an offset, and return the error code. fails: whether the log cannot be written when the records are appended."""
+        """Commit an offset, and return the error code. fails: whether the log cannot be written when the linger ends."""
         request = OffsetCommitRequest(
             "g", topics=[OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(index, offset)])]
         )
         return int(self.ask(request, 8, fails=fails).topics[0].partitions[0].error_code)
 
     def ask(self, request: Any, version: int, *, fails: bool) -> Any:
-        """Send a request, and return the response after the linger."""
+        """Send a request, and return the response after the linger. fails: whether the log cannot be written when the linger ends."""
         peer = self.cluster.connect(self.cluster.state.coordinator_of("g"))
         peer.send(request, version)
         if fails:
@@ -64,7 +64,9 @@ def _fail(*_args: object) -> None:
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_collected_commit_that_cannot_be_appended_has_no_effect(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offset_commit_has_no_effect_if_collected_records_cannot_be_appended(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scene = Scene(release, monkeypatch)
     assert scene.commit(0, 99, fails=True) == NOT_COORDINATOR
     assert scene.committed() == [1, -1]
@@ -73,7 +75,7 @@ def test_collected_commit_that_cannot_be_appended_has_no_effect(release: str, mo
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_collected_deletion_that_cannot_be_appended_deletes_nothing(
+def test_delete_groups_deletes_nothing_if_collected_tombstones_cannot_be_appended(
     release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene = Scene(release, monkeypatch)

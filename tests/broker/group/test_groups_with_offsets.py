@@ -39,7 +39,7 @@ def in_table(groups: list[Group], most: int = 0) -> list[str]:
     return timeline_order([group.id for group in groups], java_hash_bits, most)
 
 
-def test_groups_without_committed_offsets_do_not_change_the_order(bench: TransactionBench) -> None:
+def test_groups_without_committed_offsets_do_not_affect_the_order_of_tombstones(bench: TransactionBench) -> None:
     for _ in range(40):
         assert Group(bench, 0).client(version=3).join().error_code == 0
     topic = new_topic(bench).name
@@ -47,7 +47,7 @@ def test_groups_without_committed_offsets_do_not_change_the_order(bench: Transac
     assert order_of_tombstones(bench, topic, groups) == in_table(groups)
 
 
-def test_table_does_not_shrink_when_groups_lose_their_offsets(bench: TransactionBench) -> None:
+def test_hash_table_of_groups_with_offsets_does_not_shrink_when_groups_lose_offsets(bench: TransactionBench) -> None:
     topic = new_topic(bench).name
     groups = committed_groups(bench, topic, 40)
     for group in groups[9:]:
@@ -55,7 +55,7 @@ def test_table_does_not_shrink_when_groups_lose_their_offsets(bench: Transaction
     assert order_of_tombstones(bench, topic, groups[:9]) == in_table(groups[:9], 40)
 
 
-def test_group_that_gets_offsets_again_is_added_to_the_table_again(bench: TransactionBench) -> None:
+def test_group_that_gets_offsets_again_is_added_again_to_the_table_of_groups(bench: TransactionBench) -> None:
     topic = new_topic(bench).name
     groups = committed_groups(bench, topic, 12)
     for group in groups[:8]:
@@ -64,10 +64,10 @@ def test_group_that_gets_offsets_again_is_added_to_the_table_again(bench: Transa
     assert order_of_tombstones(bench, topic, groups) == in_table([*groups[8:], *groups[:8]])
 
 
-def test_loaded_groups_are_in_the_table_in_the_order_of_their_first_offsets(bench: TransactionBench) -> None:
+def test_new_coordinator_orders_groups_in_its_hash_table_by_their_first_offsets(bench: TransactionBench) -> None:
     topic = new_topic(bench).name
     groups = committed_groups(bench, topic, 12)
-    for group in (groups[11], groups[7], groups[8]):  # their records of members come after those of the offsets
+    for group in (groups[11], groups[7], groups[8]):  # the records about their members come after those of the offsets
         make_stable(group.client(version=3))
     before = groups[0].coordinator()
     after = (before + 1) % 3

@@ -82,8 +82,8 @@ def test_kafka_4_2_coordinator_deletes_stored_partition_metadata_of_a_consumer_g
     assert [kind for kind, _ in records(group)[before:]] == [TOPICS, GROUP]
 
 
-def test_kafka_4_0_stores_topics_that_only_a_regular_expression_matches() -> None:
-    """A new coordinator then starts no new epoch."""
+def test_kafka_4_0_stores_subscribed_topics_that_only_a_regular_expression_matches() -> None:
+    """Therefore a coordinator that loads the group starts no new epoch."""
     group = start("4.0")
     epoch = group.beat("A", 0, [], [], timeout_ms=60_000, subscribed_topic_regex="T.*").member_epoch
     group.cluster.advance(1_000)

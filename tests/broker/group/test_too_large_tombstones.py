@@ -1,4 +1,4 @@
-"""Tombstones that do not fit into one batch, or cannot be written at all: afterwards a new coordinator has the same offsets as the old one (GO-9)."""
+"""Tombstones that do not fit into one batch, or are too large to be written: which offsets the present and a new coordinator then have (GO-9)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kafkaproto.conformance.scene import make_lead, new_topic
 from tests.support.broker.transaction_bench import TransactionBench
 
 LONG = "x" * 249
-"""The name of a topic; the tombstone of an offset for it does not fit into a batch of `LIMIT_BYTES`."""
+"""A topic name so long that the tombstone of an offset for this topic does not fit into a batch of `LIMIT_BYTES`."""
 LIMIT_BYTES = 300
 pytestmark = pytest.mark.rule("GO-9")
 
 
 def offsets_after_a_move(bench: TransactionBench, groups: Sequence[Group]) -> list[int]:
-    """Move the coordinator of partition 0, and return how many offsets each of these groups has there."""
+    """Move partition 0 of `__consumer_offsets` to another broker, and return how many offsets each of these groups has there."""
     before = groups[0].coordinator()
     after = (before + 1) % 3
     reassign(groups[0].offsets, before, after)
@@ -35,7 +35,7 @@ def offsets_at(bench: TransactionBench, groups: Sequence[Group]) -> list[int]:
 
 @pytest.mark.parametrize("newer", [False, True])
 def test_tombstones_of_a_deleted_topic_are_split_only_by_the_coordinator_in_java(newer: bool) -> None:
-    """The coordinator in Scala writes no tombstones if they do not fit into one batch, and deletes the offsets in memory."""
+    """The coordinator in Scala then writes none, and deletes the offsets only in memory. newer: whether the coordinator is the one in Java."""
     bench = TransactionBench(newer=newer, semantics="kafka")
     topic, group = new_topic(bench, partitions=60).name, Group(bench, 0)
     assert set(commit(group, {topic: dict.fromkeys(range(60), (5, ""))}).values()) == {0}
@@ -48,8 +48,8 @@ def test_tombstones_of_a_deleted_topic_are_split_only_by_the_coordinator_in_java
     assert offsets_after_a_move(bench, [group]) == [0 if newer else 60]
 
 
-def test_offset_with_a_too_large_tombstone_does_not_keep_those_of_other_groups() -> None:
-    """Only the tombstone that does not fit is missing, so that only its offset comes back with a new coordinator."""
+def test_too_large_tombstone_of_a_group_does_not_prevent_those_of_other_groups() -> None:
+    """Only the tombstone that does not fit is not written, so only its offset is back at a new coordinator."""
     bench = TransactionBench(newer=True, semantics="kafka")
     topic = new_topic(bench).name
     bench.cluster.topic(LONG, 1, 1)
@@ -64,8 +64,8 @@ def test_offset_with_a_too_large_tombstone_does_not_keep_those_of_other_groups()
 
 
 @pytest.mark.parametrize("earlier", range(4))
-def test_expired_offset_with_a_too_large_tombstone_is_kept_others_are_deleted_once(earlier: int) -> None:
-    """Two groups share a batch, in either order: which is first depends on their ids. earlier: how many ids were used before."""
+def test_only_the_expired_offset_whose_tombstone_is_too_large_is_not_deleted(earlier: int) -> None:
+    """The tombstones of two groups share a batch. The ids of the groups decide their order. earlier: how many ids to skip, to test both orders."""
     config = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "600000"}
     bench = TransactionBench(config, newer=True, semantics="kafka")
     topic = new_topic(bench).name

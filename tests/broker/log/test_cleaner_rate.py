@@ -14,13 +14,13 @@ BACKOFF_MS = 500
 ONE_EACH = "130"
 SIZE = len(build_batch([NewRecord(b"v" * 60, b"k", 0)]))
 CLEANING_BYTES = 3 * SIZE + 3 * SIZE + SIZE
-"""What the cleaning of a topic that `dirty` fills reads and writes: three segments for their keys, again for their batches, and the last of them."""
+"""The bytes that a cleaning reads and writes after `dirty`: three segments for their keys, the same three for their batches, and the last batch."""
 
 pytestmark = pytest.mark.rule("CF-30")
 
 
 def started(brokers: int = 1, **rates: str) -> VirtualCluster:
-    """Return a cluster that looks for logs to compact every 500 ms. rates: the limits of all brokers (`every`) or of a broker (`broker_1`)."""
+    """Return a cluster that looks for logs to compact every 500 ms. rates: the rate limits: `every` for all brokers, `broker_1` for broker 1."""
     limits = {
         RATE if name == "every" else f"{name.removeprefix('broker_')}.{RATE}": rate for name, rate in rates.items()
     }
@@ -49,7 +49,7 @@ def set_rate(cluster: VirtualCluster, rate: str) -> None:
     cluster.run()
 
 
-def test_next_log_is_cleaned_when_the_rate_limit_allows_the_bytes_of_the_last_one() -> None:
+def test_after_compacting_n_bytes_the_next_log_is_compacted_n_divided_by_rate_later() -> None:
     cluster = started(every="1000")  # 1 byte per ms
     dirty(cluster, "a", "b", "c")
     cluster.advance(BACKOFF_MS)
@@ -62,14 +62,14 @@ def test_next_log_is_cleaned_when_the_rate_limit_allows_the_bytes_of_the_last_on
         assert cleaned(cluster) == expected
 
 
-def test_one_check_cleans_all_dirty_logs_if_the_rate_is_not_limited() -> None:
+def test_one_check_compacts_all_dirty_logs_if_the_compaction_rate_is_not_limited() -> None:
     cluster = started()
     dirty(cluster, "a", "b", "c")
     cluster.advance(BACKOFF_MS)
     assert cleaned(cluster) == ["a", "b", "c"]
 
 
-def test_negative_rate_is_no_limit_and_a_rate_of_0_stops_compaction_after_one_log() -> None:
+def test_negative_compaction_rate_is_no_limit_and_rate_0_stops_after_one_log() -> None:
     negative, zero = started(every="-1"), started(every="0")
     for cluster in (negative, zero):
         dirty(cluster, "a", "b", "c")
@@ -79,7 +79,7 @@ def test_negative_rate_is_no_limit_and_a_rate_of_0_stops_compaction_after_one_lo
     assert cleaned(zero) == ["a"]
 
 
-def test_raised_or_removed_rate_limit_applies_at_the_next_check() -> None:
+def test_raised_rate_limit_of_compaction_applies_at_the_next_check() -> None:
     cluster = started(every="1")
     dirty(cluster, "a", "b", "c")
     cluster.advance(BACKOFF_MS)
@@ -91,7 +91,7 @@ def test_raised_or_removed_rate_limit_applies_at_the_next_check() -> None:
     assert cleaned(cluster) == ["a", "b", "c"]
 
 
-def test_lowered_rate_limit_applies_to_the_bytes_of_the_last_cleaning() -> None:
+def test_lowered_compaction_rate_lengthens_the_wait_after_the_previous_cleaning() -> None:
     cluster = started(every="1000")
     dirty(cluster, "a", "b")
     cluster.advance(BACKOFF_MS)
@@ -102,7 +102,7 @@ def test_lowered_rate_limit_applies_to_the_bytes_of_the_last_cleaning() -> None:
     assert cleaned(cluster) == ["a", "b"]
 
 
-def test_rate_limit_of_one_broker_does_not_delay_compaction_on_another() -> None:
+def test_rate_limit_of_one_broker_does_not_delay_compaction_on_another_broker() -> None:
     cluster = started(2, every="1", broker_1="1000")
     controller = cluster.state.controller
     for name, broker_id in (("a", 0), ("b", 1), ("c", 0), ("d", 1)):
@@ -115,7 +115,7 @@ def test_rate_limit_of_one_broker_does_not_delay_compaction_on_another() -> None
     assert cleaned(cluster) == ["a", "b", "d"]
 
 
-def test_dirtiest_log_is_cleaned_first_if_the_rate_is_limited() -> None:
+def test_dirtiest_log_is_compacted_first_if_the_compaction_rate_is_limited() -> None:
     cluster = started()
     dirty(cluster, "a")
     cluster.advance(BACKOFF_MS)
@@ -128,7 +128,7 @@ def test_dirtiest_log_is_cleaned_first_if_the_rate_is_limited() -> None:
     assert log.first_dirty_offset == before
 
 
-def test_reset_of_the_cluster_ends_the_wait_because_of_the_rate_limit() -> None:
+def test_cluster_reset_ends_the_wait_that_the_compaction_rate_limit_demands() -> None:
     cluster = started(every="1")
     dirty(cluster, "a")
     cluster.advance(BACKOFF_MS)

@@ -43,7 +43,7 @@ def offsets(cluster: VirtualCluster) -> tuple[int, int]:
 def test_feature_epoch_grows_by_one_in_each_interval_of_no_op_records(
     release: str, profile: str, config: dict[str, str], records: int
 ) -> None:
-    """A real 3.9.1 and 4.2.0 also counted 12 records within 6 seconds with their default, 500 ms."""
+    """Kafka 3.9.1 and 4.2.0 also wrote 12 records in 6 seconds with their default, 500 ms. records: the expected number in 6 seconds."""
     cluster = VirtualCluster(1, config, profile=profile, release_name=release)
     epoch, end = offsets(cluster)
     cluster.advance(6_000)
@@ -52,7 +52,7 @@ def test_feature_epoch_grows_by_one_in_each_interval_of_no_op_records(
     assert offsets(cluster) == (epoch + records + 1, end + records + 1)
 
 
-def test_release_before_the_setting_has_no_no_op_records() -> None:
+def test_kafka_3_2_has_no_no_op_records_in_the_metadata_log() -> None:
     cluster = VirtualCluster(1, profile="kafka", release_name="3.2")
     cluster.advance(6_000)
     assert cluster.state.controller.no_op_records.count == 0

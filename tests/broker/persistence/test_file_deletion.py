@@ -56,7 +56,7 @@ def deleted_folders(path: Path) -> int:
 
 
 def refuse(patched: pytest.MonkeyPatch, *methods: str, only: str = "") -> None:
-    """Let methods of `Path`, such as "unlink", fail. only: a part of the paths for which they fail."""
+    """Let methods of `Path`, such as "unlink", fail. only: they fail for paths that contain this text."""
 
     def refusing(change: Callable[..., None]) -> Callable[..., None]:
         def refused(path: Path, *args: Path) -> None:
@@ -94,7 +94,7 @@ def test_files_of_deleted_segments_are_deleted_after_file_delete_delay_ms(
 
 
 @pytest.mark.rule("CF-29")
-def test_files_are_deleted_at_once_if_file_delete_delay_ms_is_0(tmp_path: Path) -> None:
+def test_segment_files_are_deleted_at_once_if_file_delete_delay_ms_is_0(tmp_path: Path) -> None:
     cluster = started(tmp_path).cluster
     filled(cluster, "t", file_delete_delay_ms="0")
     delete_records(cluster, "t", 2)
@@ -136,11 +136,11 @@ def test_segments_deleted_by_retention_are_deleted_after_file_delete_delay_ms(tm
 
 
 @pytest.mark.rule("CF-29")
-def test_folder_of_a_deleted_topic_is_deleted_after_the_delay_of_the_broker(tmp_path: Path) -> None:
+def test_folder_of_a_deleted_topic_is_deleted_after_log_segment_delete_delay_ms(tmp_path: Path) -> None:
     cluster = started(tmp_path).cluster
     filled(cluster, "t", file_delete_delay_ms="9000")
     cluster.state.controller.delete_topic("t")
-    filled(cluster, "t", file_delete_delay_ms="0")  # the same name, another id
+    filled(cluster, "t", file_delete_delay_ms="0")  # a new topic with the same name and another id
     cluster.advance(3999)
     assert deleted_folders(tmp_path) == 1
     cluster.advance(1)
@@ -150,7 +150,7 @@ def test_folder_of_a_deleted_topic_is_deleted_after_the_delay_of_the_broker(tmp_
 
 
 @pytest.mark.rule("CF-29")
-def test_raised_delay_applies_to_folders_of_topics_deleted_before_the_change(tmp_path: Path) -> None:
+def test_raised_log_segment_delete_delay_applies_to_topics_deleted_before_the_change(tmp_path: Path) -> None:
     cluster = started(tmp_path).cluster
     filled(cluster, "t")
     cluster.state.controller.delete_topic("t")
@@ -163,7 +163,7 @@ def test_raised_delay_applies_to_folders_of_topics_deleted_before_the_change(tmp
 
 @pytest.mark.rule("CF-29")
 @pytest.mark.parametrize("crashes", [True, False])
-def test_restart_deletes_deleted_files_and_starts_the_delay_of_folders_again(tmp_path: Path, crashes: bool) -> None:
+def test_restart_deletes_renamed_files_and_restarts_the_delay_of_renamed_folders(tmp_path: Path, crashes: bool) -> None:
     processes = started(tmp_path)
     for topic in ("t", "u"):
         filled(processes.cluster, topic)
@@ -187,7 +187,7 @@ def test_restart_deletes_deleted_files_and_starts_the_delay_of_folders_again(tmp
 
 
 @pytest.mark.rule("CF-29")
-def test_response_can_be_sent_from_a_file_that_has_been_renamed_or_deleted(tmp_path: Path) -> None:
+def test_response_can_be_sent_from_a_segment_file_that_was_renamed_or_deleted(tmp_path: Path) -> None:
     cluster = started(tmp_path).cluster
     filled(cluster, "t")
     store = replica(cluster, 0).log.store
@@ -202,7 +202,7 @@ def test_response_can_be_sent_from_a_file_that_has_been_renamed_or_deleted(tmp_p
 
 
 @pytest.mark.rule("CF-29")
-def test_file_that_cannot_be_deleted_is_logged_and_left_to_the_next_start(
+def test_segment_file_that_cannot_be_deleted_is_logged_and_left_to_the_next_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = started(tmp_path)
@@ -267,7 +267,7 @@ def test_start_empties_file_of_unfinished_compaction_that_cannot_be_deleted(
 
 @pytest.mark.rule("CF-29")
 @pytest.mark.parametrize("methods", [("rename",), ("rename", "unlink")], ids=" and ".join)
-def test_topic_is_deleted_completely_although_its_folders_cannot_be_renamed(
+def test_topic_is_deleted_completely_although_partition_folders_cannot_be_renamed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, methods: tuple[str, ...]
 ) -> None:
     processes = started(tmp_path)
@@ -290,7 +290,9 @@ def test_topic_is_deleted_completely_although_its_folders_cannot_be_renamed(
 
 
 @pytest.mark.rule("CF-29")
-def test_file_that_cannot_be_renamed_is_deleted_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segment_file_that_cannot_be_renamed_is_deleted_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster = started(tmp_path).cluster
     filled(cluster, "t")
     refuse(monkeypatch, "rename", only="topics")
@@ -301,7 +303,7 @@ def test_file_that_cannot_be_renamed_is_deleted_at_once(tmp_path: Path, monkeypa
 @pytest.mark.rule("CF-29")
 @pytest.mark.parametrize("crashes", [True, False])
 @pytest.mark.parametrize("only", ["/topics/", f"{0:020d}.log"], ids=["all files", "the first file"])
-def test_records_of_files_that_cannot_be_renamed_or_deleted_do_not_come_back(
+def test_deleted_records_do_not_return_if_files_cannot_be_renamed_or_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: str, crashes: bool
 ) -> None:
     processes = started(tmp_path)
@@ -323,7 +325,7 @@ def test_records_of_files_that_cannot_be_renamed_or_deleted_do_not_come_back(
 
 
 @pytest.mark.rule("CF-29")
-def test_retention_deletes_files_later_that_it_could_not_delete_before(
+def test_retention_deletes_segment_files_that_it_could_not_delete_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = started(tmp_path, log_retention_check_interval_ms="500").cluster
@@ -339,7 +341,7 @@ def test_retention_deletes_files_later_that_it_could_not_delete_before(
 
 
 @pytest.mark.rule("CF-29")
-def test_reset_deletes_renamed_files_and_folders_at_once(tmp_path: Path) -> None:
+def test_cluster_reset_deletes_the_folders_of_deleted_topics_at_once(tmp_path: Path) -> None:
     with kafkaproto.testing.cluster(topics={"t": 2}, data_dir=tmp_path) as c:
         c.produce("t", [b"a"])
         for _ in range(2):
@@ -349,7 +351,7 @@ def test_reset_deletes_renamed_files_and_folders_at_once(tmp_path: Path) -> None
 
 
 @pytest.mark.rule("CF-29")
-def test_closed_cluster_deletes_no_files(tmp_path: Path) -> None:
+def test_closed_cluster_deletes_none_of_the_files_and_folders_that_it_renamed(tmp_path: Path) -> None:
     processes = started(tmp_path)
     for topic in ("t", "u"):
         filled(processes.cluster, topic)
@@ -362,7 +364,7 @@ def test_closed_cluster_deletes_no_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("CF-29")
-def test_start_keeps_deleted_files_of_other_programs(tmp_path: Path) -> None:
+def test_start_keeps_files_with_the_suffix_deleted_of_other_programs(tmp_path: Path) -> None:
     processes = started(tmp_path)
     filled(processes.cluster, "t")
     delete_records(processes.cluster, "t", 2)
@@ -373,7 +375,7 @@ def test_start_keeps_deleted_files_of_other_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("CF-29")
-def test_delay_of_a_second_file_with_the_same_name_begins_when_it_is_renamed(tmp_path: Path) -> None:
+def test_deletion_delay_of_a_second_file_of_the_same_name_begins_when_it_is_renamed(tmp_path: Path) -> None:
     timers, now_ms, path = Timers(), 0, tmp_path / f"{0:020d}.log"
     deletion = DelayedDeletion(timers, lambda: now_ms, lambda: 0)
     renamed_path = path.with_name(path.name + ".deleted")

@@ -81,7 +81,7 @@ def test_broker_killed_while_moving_offsets_to_the_offsets_topic_loses_no_offset
 def test_broker_killed_within_the_append_linger_after_moving_offsets_loses_none(
     tmp_path: Path, processes: Processes
 ) -> None:
-    """The group coordinator in Java collects records for a second, but not those of the offsets that it moves."""
+    """The group coordinator in Java collects records for a second, but appends those of moved offsets at once."""
     processes.crash()
     config = {"group.coordinator.append.linger.ms": "1000", "group.coordinator.rebalance.protocols": "classic,consumer"}
     Processes(tmp_path, config=config).crash()

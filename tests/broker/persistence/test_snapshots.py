@@ -31,7 +31,7 @@ class Log:
         return self._facts.stat().st_size
 
     def change(self) -> bool:
-        """Change a setting of the topic. Returns whether the log was rewritten, which makes it shorter."""
+        """Change a setting of the topic. Returns whether the metadata log was rewritten, which makes it shorter."""
         before = self.size_bytes
         self._changes += 1
         self.cluster.state.controller.set_topic_configs("t", {"retention.ms": str(1_000_000 + self._changes)})
@@ -73,7 +73,7 @@ def test_metadata_log_is_rewritten_with_a_change_after_the_snapshot_interval(tmp
 
 
 @pytest.mark.parametrize("interval_ms", ["0", "3600000"])
-def test_metadata_log_is_not_rewritten_by_time_before_the_interval_or_if_it_is_0(
+def test_metadata_log_is_not_rewritten_before_its_snapshot_interval_or_if_that_is_0(
     tmp_path: Path, interval_ms: str
 ) -> None:
     log = Log(tmp_path, **{INTERVAL_MS: interval_ms})
@@ -81,7 +81,7 @@ def test_metadata_log_is_not_rewritten_by_time_before_the_interval_or_if_it_is_0
     assert [log.change() for _ in range(5)] == [False] * 5
 
 
-def test_change_succeeds_although_a_rewrite_fails_and_the_rewrite_is_tried_later(
+def test_failed_rewrite_of_the_metadata_log_fails_no_change_and_is_tried_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -104,7 +104,7 @@ def test_change_succeeds_although_a_rewrite_fails_and_the_rewrite_is_tried_later
     assert after.state.controller.image.topics["t"].configs["retention.ms"] == "1000014"
 
 
-def test_interval_begins_again_after_a_reset_that_sets_the_clock_back(tmp_path: Path) -> None:
+def test_snapshot_interval_begins_again_after_a_reset_that_sets_the_clock_back(tmp_path: Path) -> None:
     with kafkaproto.testing.cluster(topics={"t": 1}, data_dir=tmp_path, config={INTERVAL_MS: "60000"}) as c:
         c.clock.advance(86_400_000)
         c.reset()

@@ -1,4 +1,4 @@
-"""Records that a coordinator collects before it appends them: when they are appended, and what their writers are told if that fails."""
+"""Records that a coordinator collects before it appends them: when they are appended, and which error their writers get if that fails."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ class Coordinator:
         producer: tuple[int, int] | None = None,
         then: Callable[[], None] | None = None,
     ) -> None:
-        """Write one record with the key `name` and a value of `size` bytes. then: called when the write has finished."""
+        """Write one record with the key `name` and a value of `size` bytes.
+
+        producer: the (producer id, epoch) of a transaction; None for no transaction. then: called when the write has finished.
+        """
         entries = [(name.encode(), b"v" * size)]
 
         def done(error: int, at_ms: int) -> None:
@@ -60,7 +63,7 @@ class Coordinator:
         return [(header.base_offset, header.last_offset) for _, header in self.partition.log.batches(0)]
 
 
-def test_collected_records_are_one_batch_after_the_linger_of_the_first() -> None:
+def test_collected_records_are_appended_as_one_batch_after_the_linger_of_the_first() -> None:
     coordinator = Coordinator()
     coordinator.write("a")
     coordinator.cluster.advance(LINGER_MS - 10)
@@ -87,7 +90,7 @@ def test_coordinator_reads_collected_records_after_those_in_the_log() -> None:
     assert (list(coordinator.log.read(0)), coordinator.log.end_offset(0)) == (expected, 2)
 
 
-def test_await_replicated_waits_for_collected_records_and_only_for_them() -> None:
+def test_await_replicated_waits_for_collected_records_but_not_if_there_are_none() -> None:
     coordinator = Coordinator()
     ends: list[tuple[int, int]] = []
 
@@ -102,7 +105,7 @@ def test_await_replicated_waits_for_collected_records_and_only_for_them() -> Non
     assert ends == [(NONE, 0), (NONE, LINGER_MS)]
 
 
-def test_records_without_room_in_the_batch_append_the_collected_ones_at_once() -> None:
+def test_collected_records_are_appended_at_once_if_new_ones_exceed_the_batch_size() -> None:
     coordinator = Coordinator(max_message_bytes="300")
     coordinator.write("a", size=100)
     coordinator.write("b", size=100)
@@ -115,7 +118,7 @@ def test_records_without_room_in_the_batch_append_the_collected_ones_at_once() -
     assert len(coordinator.outcomes) == 4
 
 
-def test_records_that_must_not_be_collected_are_appended_after_the_collected_ones() -> None:
+def test_append_now_appends_its_records_after_the_collected_ones() -> None:
     coordinator = Coordinator()
     coordinator.write("a")
     assert coordinator.log.append_now(0, [(b"b", b"v")], coordinator.cluster.now_ms) == NONE
@@ -125,7 +128,7 @@ def test_records_that_must_not_be_collected_are_appended_after_the_collected_one
 
 
 def test_records_that_are_written_while_collected_ones_are_appended_keep_their_order() -> None:
-    """The record `c` has no room. While `a` and `b` are appended for it, the writer of `a` writes `r`."""
+    """The record `c` does not fit into the batch of `a` and `b`, so these are appended first. Meanwhile the writer of `a` writes `r`."""
     coordinator = Coordinator(max_message_bytes="300")
     coordinator.write("a", size=100, then=lambda: coordinator.write("r"))
     coordinator.write("b", size=100)
@@ -137,7 +140,7 @@ def test_records_that_are_written_while_collected_ones_are_appended_keep_their_o
     assert [record.key for record in coordinator.log.read(0)] == [b"a", b"b", b"r", b"c", b"t"]
 
 
-def test_record_of_a_client_is_appended_after_the_collected_ones() -> None:
+def test_record_from_a_client_is_appended_after_the_collected_ones() -> None:
     """A client with Kafka's id for admin clients may write to an internal topic."""
     coordinator = Coordinator()
     coordinator.write("a")
@@ -147,7 +150,7 @@ def test_record_of_a_client_is_appended_after_the_collected_ones() -> None:
     assert (result.base_offset, coordinator.outcomes, coordinator.ends) == (1, [("a", NONE, 0)], [1])
 
 
-def test_collected_records_that_grow_by_compression_are_appended_without_it() -> None:
+def test_collected_records_too_large_when_compressed_are_appended_uncompressed() -> None:
     coordinator = Coordinator(max_message_bytes="300")
     coordinator.log = CoordinatorLog(
         "c",
@@ -177,7 +180,7 @@ def test_records_of_a_transaction_are_appended_at_once_after_the_collected_ones(
 
 @pytest.mark.parametrize(("end", "error"), [("stop", NOT_LEADER), ("delete", UNKNOWN_TOPIC)])
 def test_collected_records_fail_if_the_partition_moves_or_is_deleted(end: str, error: int) -> None:
-    """The broker leads the partition again before the linger ends, but the records are not appended."""
+    """With "stop" the leader restarts and leads the partition again before the linger ends. With "delete" the topic is deleted."""
     coordinator = Coordinator(3)
     coordinator.write("a")
     state = coordinator.cluster.state
@@ -193,7 +196,7 @@ def test_collected_records_fail_if_the_partition_moves_or_is_deleted(end: str, e
     assert coordinator.batches() == []
 
 
-def test_write_in_a_new_leader_epoch_fails_the_records_collected_in_the_old_one() -> None:
+def test_write_in_a_new_leader_epoch_rejects_records_collected_in_an_earlier_one() -> None:
     coordinator = Coordinator()
     coordinator.write("a")
     coordinator.partition.leader_epoch += 1
@@ -219,7 +222,7 @@ def test_collected_records_fail_if_the_log_cannot_be_written(monkeypatch: pytest
     assert (coordinator.outcomes, lost) == ([("a", STORAGE, LINGER_MS)], [0])
 
 
-def test_timeout_of_a_collected_record_counts_from_its_own_request() -> None:
+def test_replication_timeout_of_a_collected_record_starts_with_its_own_request() -> None:
     coordinator = Coordinator(3)
     hold(coordinator.cluster, *coordinator.followers, topic="c")
     coordinator.write("a")
