@@ -350,7 +350,7 @@ class RecordsType(BytesType):
             return super()._build(obj, stream, context, path)
         if splices is None:
             raise EncodeError(
-                path, f"expected bytes (got {safe_repr(obj)}); a ByteRange needs a list as the argument `splices`"
+                path, f"expected bytes (got {safe_repr(obj)}); to encode a ByteRange, pass a list as `splices`"
             )
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))

@@ -130,7 +130,7 @@ class JournalTopic(Observer):
     """Collects events of the cluster, and appends them as records to the topic `name` every 100 ms of the cluster's clock.
 
     Creates the topic if it is missing. The topic gets records about throttles, changed leaders and ISRs, stopped and started brokers, and the offsets
-    that clients reach.
+    up to which clients have read and written.
 
     Raises KafkaError if the topic cannot be created.
     """

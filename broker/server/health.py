@@ -65,9 +65,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the brokers one after another, up to the first that does not respond.
+    """Check the brokers at the given addresses one after another, up to the first that does not respond.
 
-    Returns the exit status: 0 if all brokers respond, 1 if a broker does not respond, 2 for an invalid setting.
+    arguments: the arguments of the command line; None for those of the process. Without addresses, the broker on 127.0.0.1:9092 is checked or, with
+    --container, the first broker of the container. Returns the exit status: 0 if all brokers respond, 1 if a broker does not respond, 2 if an option
+    or a setting is invalid.
     """
     options = parser().parse_args(arguments)
     try:

@@ -16,8 +16,8 @@ contradict each other: start a cluster with the settings of one profile, test it
 the next. The list says what the settings of each profile do:
   default              what most tests need
   append-linger        the group coordinator collects records for 1.5 seconds before it writes them
-  commit-acks          group coordinators of Kafka 3.9 and older cannot write, because of
-                       offsets.commit.required.acks=2
+  commit-acks          up to Kafka 3.9, the group coordinator can store no commits and assignments,
+                       because offsets.commit.required.acks is 2
   consumer             groups may use the new protocol (KIP-848)
   consumer-limits      groups of the new protocol have at most three members and short sessions
   groups               groups have at most two members, and their first rebalance waits for more

@@ -1,6 +1,6 @@
 """`kafkaproto report TRACE`: makes the tables of a trace, checks rules and evaluates queries on them, and writes a page with the results.
 
-The page is OUT/report.html. The command needs the extra "spark".
+The page is `report.html` in the folder of the option `--out`. The command needs the extra "spark".
 """
 
 from __future__ import annotations

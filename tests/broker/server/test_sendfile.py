@@ -193,7 +193,7 @@ async def test_broker_reads_no_requests_from_a_client_while_sending_it_a_large_r
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_event_loop_flag_is_sending_is_set_only_while_a_large_response_is_sent() -> None:
+async def test_event_loop_is_marked_as_sending_only_while_it_sends_a_large_response() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending
