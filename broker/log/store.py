@@ -301,11 +301,8 @@ class Store:
         if self._base < self.end_position <= position and not self.last.has_leftover:
             self.flush_state.unflushed_records = 0  # flushing bytes that are deleted next is useless and can fail
             self._start_segment(self.open_bytes, is_cleaned=self._is_cleaning)
-        dropped_count = 0
-        for segment in self.segments[:-1]:
-            if segment.end > position or not segment.drop():
-                break
-            dropped_count += 1
+        old = enumerate(self.segments[:-1])
+        dropped_count = next((n for n, each in old if each.end > position or not each.drop()), len(self.segments) - 1)
         del self.segments[:dropped_count]
         del self._bases[:dropped_count]
         if dropped_count:

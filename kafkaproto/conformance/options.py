@@ -16,9 +16,10 @@ contradict each other: start a cluster with the settings of one profile, test it
 the next. The list says what the settings of each profile do:
   default              what most tests need
   append-linger        the group coordinator collects records for 1.5 seconds before it writes them
-  commit-acks          the group coordinator cannot store committed offsets and assignments of groups:
-                       offsets.commit.required.acks is 2, which no write can have; no effect from
-                       Kafka 4.0 on, which does not have this setting
+  commit-acks          the group coordinator fails to store the offsets that groups commit and the
+                       assignments of groups, because offsets.commit.required.acks is 2 and a write
+                       may only have acks -1, 0 or 1; the profile changes nothing from Kafka 4.0 on,
+                       where this setting does not exist
   consumer             groups may use the new protocol (KIP-848)
   consumer-limits      groups of the new protocol have at most three members and short sessions
   groups               groups have at most two members, and the first rebalance of a new group is
@@ -26,10 +27,11 @@ the next. The list says what the settings of each profile do:
   lag                  a follower that lags leaves the in-sync replicas after 1.5 seconds
   maintenance          retention and compaction run several times per second, and committed
                        offsets expire after a minute
-  migration            a group may have members of the classic and of the new protocol
+  migration            group.consumer.migration.policy is bidirectional: a group may have members
+                       of the classic and of the new protocol
   migration-disabled, migration-downgrade, migration-upgrade
-                       group.consumer.migration.policy is disabled, downgrade or upgrade, as the name
-                       of the profile says
+                       group.consumer.migration.policy is disabled, downgrade or upgrade, as the
+                       name of the profile says
   replicated-offsets   the topic __consumer_offsets has three replicas
   small                limits are small: 1 KiB per fetch, 64 KiB per request, 16 fetch sessions, and
                        two seconds until an idle connection is closed

@@ -88,7 +88,7 @@ def test_delete_groups_deletes_nothing_if_collected_tombstones_cannot_be_appende
 
 @pytest.mark.rule("GO-25")
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_recreated_topic_has_no_offsets_if_collected_tombstones_could_not_be_appended(
+def test_recreated_topic_has_no_offsets_if_collected_tombstones_are_not_appended(
     release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene = Scene(release, monkeypatch)
