@@ -105,9 +105,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
 
         def reload(index: int, now_ms: int) -> None:
             groups.ownership.reload(index, now_ms)
-            topics = {topic for group in groups.groups for topic, _ in group.offsets}
-            if deleted_topics := sorted(topics - shared.controller.image.topics.keys()):
-                groups.commits.deletions.forget_topics(deleted_topics, now_ms, collects=False)
+            groups.commits.deletions.forget_missing_topics(shared.controller.image.topics, now_ms)
 
         log.lost = reload
         return groups

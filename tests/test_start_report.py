@@ -104,8 +104,8 @@ def test_startup_report_says_that_nothing_is_stored_in_log_dirs(start: Start, tm
     assert f"{line}--data-dir DIR keeps data over restarts" in start("--config", str(settings)).stop()
     lines = start("--config", str(settings), "--data-dir", str(tmp_path / "data")).stop()
     assert f"{line}the data directory is {tmp_path / 'data'}" in lines
-    lines = start("-c", "0.log.dir=/tmp/logs").stop()
-    assert "INFO nothing is stored in log.dir=/tmp/logs; --data-dir DIR keeps data over restarts" in lines
+    lines = start("-c", "0.log.dir=/logs").stop()
+    assert "INFO nothing is stored in log.dir=/logs; --data-dir DIR keeps data over restarts" in lines
     data_dir = "--data-dir", str(tmp_path / "data")
     lines = start("-c", f"log.dirs={tmp_path / 'data'},/other", *data_dir).stop()
     where = f"/other of log.dirs={tmp_path / 'data'},/other"

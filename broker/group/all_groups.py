@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
@@ -13,6 +13,8 @@ class Deletions(Protocol):
     """Interface of the object that deletes one broker's groups and offsets, with the methods that `AllGroups` uses."""
 
     def forget_topics(self, topics: Collection[str], now_ms: int) -> None: ...
+
+    def forget_missing_topics(self, topics: Container[str], now_ms: int) -> None: ...
 
 
 class Offsets(Protocol):
@@ -51,6 +53,11 @@ class AllGroups:
         """
         for coordinator in self._coordinators():
             coordinator.commits.deletions.forget_topics(topics, now_ms)
+
+    def forget_missing_topics(self, topics: Container[str], now_ms: int) -> None:
+        """Delete the committed offsets that all groups have for topics that do not exist (GO-25). topics: the names of the existing topics."""
+        for coordinator in self._coordinators():
+            coordinator.commits.deletions.forget_missing_topics(topics, now_ms)
 
     def list_groups(self) -> list[GroupOverview]:
         """Return an overview of each group of the cluster, ordered by the broker that coordinates the group."""

@@ -280,8 +280,7 @@ class Commits:
                 group.offsets.put_all(effective)
                 if group.pending_offsets:
                     group.pending_offsets.supersede(effective, last_number)
-            if not is_scala and group.group_id not in self._groups.with_offsets.partitions:
-                self._groups.with_offsets.update(group)
+            self._groups.with_offsets.update(group)
 
         def stored(error_code: int, at_ms: int) -> None:
             if is_scala:

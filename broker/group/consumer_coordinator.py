@@ -100,15 +100,17 @@ class ConsumerCoordinator:
             reply(ConsumerHeartbeatResult(error.error_code, error.message), now_ms)
             self._replies.flush(now_ms)
             return
+        group_after = self._groups.get_consumer(group_id)
         if classic is not None:
             cancel_all(classic)
             classic.move_to(GroupState.DEAD, now_ms)  # a write that is under way changes it no more
-            sort_as_stored(self._groups.get_consumer(group_id), classic)
+            if group_after is not None:
+                sort_as_stored(group_after, classic)
 
         def stored(error_code: int, at_ms: int) -> None:
             reply(ConsumerHeartbeatResult(error_code) if error_code else result, at_ms)
 
-        if self._groups.get_consumer(group_id) is not None:
+        if group_after is not None:
             self._groups.forgotten.take(group_id)
         self._transitions.store(group_id, entries, now_ms, stored)
         self._replies.flush(now_ms)

@@ -6,7 +6,7 @@ one in Scala. This module does not depend on wire messages.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import NamedTuple
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
@@ -122,6 +122,12 @@ class Deletions:
         for deletion in deletions:
             self._finish(deletion, now_ms)
 
+    def forget_missing_topics(self, topics: Container[str], now_ms: int) -> None:
+        """Delete the committed offsets of all groups for topics that do not exist. The tombstones are not collected. topics: the existing topics."""
+        groups = (*self._groups, *self._groups.forgotten)
+        if missing := sorted({topic for group in groups for topic, _ in group.offsets if topic not in topics}):
+            self.forget_topics(missing, now_ms, collects=False)
+
     def _in_offsets_order(self) -> list[AnyGroup]:
         """Return all groups, and the removed groups whose offsets are kept.
 
@@ -154,7 +160,6 @@ class Deletions:
         self._groups.pending_groups.drop(
             group.group_id, group.pending_offsets, deletion.keys, keeps_producers=not is_java
         )
-        if is_java:
-            self._groups.with_offsets.update(group)
+        self._groups.with_offsets.update(group)
         if deletion.deletes_group:
             self._groups.remove(group, now_ms)

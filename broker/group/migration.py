@@ -114,13 +114,11 @@ def entries_of(group: ConsumerGroup) -> list[Entry]:
     ]
 
 
-def sort_as_stored(group: ConsumerGroup | None, classic: Group) -> None:
-    """Sort the members of an upgraded group in the order of their records, because Kafka builds the group anew from the records that it writes.
+def sort_as_stored(group: ConsumerGroup, classic: Group) -> None:
+    """Sort the members of an upgraded group in the order of their records, from which Kafka creates the group again.
 
-    group: the group after the request that upgraded it; None if it does not exist any more. classic: the group before the upgrade.
+    group: the group after the request that upgraded it. classic: the group before the upgrade.
     """
-    if group is None:
-        return
     stored_ids = timeline_order((member.member_id for member in in_table_order(classic)), java_hash_bits)
     in_order = [member_id for member_id in dict.fromkeys((*stored_ids, *group.members)) if member_id in group.members]
     group.members = {member_id: group.members[member_id] for member_id in in_order}

@@ -122,8 +122,7 @@ class OffsetExpiry:
             kept = {key for key, code in zip(offsets, own_codes, strict=False) if code}
             group.offsets.put_all({key: offset for key, offset in offsets.items() if key in kept})
             group.pending_offsets.reinstate([key for key in offsets if key not in kept])
-            if self._storage.is_new_coordinator:
-                self._groups.with_offsets.update(group)
+            self._groups.with_offsets.update(group)
             if deletes_group and not any(own_codes):
                 self._groups.remove(group, now_ms)
 
@@ -134,8 +133,12 @@ class OffsetExpiry:
     def _expire_all(self, now_ms: int) -> None:
         """Delete the offsets of all groups that are past their retention, and groups that then have neither members nor offsets."""
         self._timer = None
-        expired_keys = {group.group_id: self._expired(group, now_ms) for group in self._groups}
-        unused = {group.group_id for group in self._groups if is_unused(group)}
-        self._delete({group_id: keys for group_id, keys in expired_keys.items() if keys or group_id in unused}, now_ms)
+        expired_keys: dict[str, list[PartitionKey]] = {}
+        for group in self._groups:
+            keys = self._expired(group, now_ms)
+            if keys or is_unused(group):
+                expired_keys[group.group_id] = keys
+        if expired_keys:
+            self._delete(expired_keys, now_ms)
         if any(True for _ in self._groups):
             self._expire_later(now_ms)

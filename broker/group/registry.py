@@ -49,8 +49,8 @@ class Registry:
         self.forgotten = ForgottenGroups(storage)
         self.visible = VisibleGroups(self, storage, self._groups.in_table_order)
         """The groups as requests that only read, such as DescribeGroups, see them."""
-        self.with_offsets = GroupsWithOffsets(storage.partition_of)
-        """The groups with committed offsets. The code that changes offsets must call its `update`. It stays empty with the coordinator in Scala."""
+        self.with_offsets = GroupsWithOffsets(storage)
+        """The groups with committed offsets. Code that changes committed offsets must call its `update`."""
 
     def __iter__(self) -> Iterator[AnyGroup]:
         """Iterate over a copy of all groups, classic and of the new protocol (KIP-848), so that groups may be deleted during the iteration."""
@@ -260,10 +260,9 @@ class Registry:
             self.changes.loaded(group, now_ms)
             if stored_group is not None:
                 self._rebalance.resume(group, now_ms)
-        if self._storage.is_new_coordinator:
-            for group_id in loaded.offsets:
-                if (loaded_group := self.get_any(group_id)) is not None:
-                    self.with_offsets.update(loaded_group)
+        for group_id in loaded.offsets:
+            if (loaded_group := self.get_any(group_id)) is not None:
+                self.with_offsets.update(loaded_group)
         for group_id, pending in loaded.pending.items():
             holder = self.get_any(group_id) or self.create(group_id, now_ms)
             holder.pending_offsets = pending
@@ -310,7 +309,7 @@ class Registry:
         error = self._storage.store_now(group, now_ms)
         if error:
             self.remove(group, now_ms)
-        elif self._storage.is_new_coordinator:
+        else:
             self.with_offsets.update(group)
         return error
 

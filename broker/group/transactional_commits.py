@@ -149,8 +149,7 @@ class TransactionalCommits:
             group = self._groups.get_kept(group_id)
             if group is not None:
                 group.offsets.update(group.pending_offsets.end(producer_id, committed=committed))
-                if self._storage.is_new_coordinator:
-                    self._groups.with_offsets.update(group)
+                self._groups.with_offsets.update(group)
 
 
 def _refusal_of_consumer(group: ConsumerGroup, request: TransactionalCommit, *, is_release_4: bool) -> int:

@@ -201,10 +201,7 @@ class ClusterPersistence:
     def _forget_deleted_topics(self) -> None:
         """Delete committed offsets of topics that no longer exist. Such offsets exist if a process was killed while deleting the topic (GO-25)."""
         cluster = self._cluster
-        topics = {topic for _, _, offsets in cluster.groups.offsets() for topic, _ in offsets}
-        deleted_topics = sorted(topics - cluster.controller.image.topics.keys())
-        if deleted_topics:
-            cluster.groups.forget_topics(deleted_topics, cluster.actions.now_ms)
+        cluster.groups.forget_missing_topics(cluster.controller.image.topics, cluster.actions.now_ms)
 
     def reset(self) -> None:
         """Persist the state of a test cluster after a reset, and delete the files of deleted topics at once: a reset may set the clock back."""
