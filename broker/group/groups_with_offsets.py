@@ -9,8 +9,8 @@ from kafkaproto.broker.group.migration import AnyGroup
 class GroupsWithOffsets:
     """The groups of one broker that have committed offsets, in tables like those of `GroupTable`.
 
-    Kafka's group coordinator in Java (default from 4.0 on) has such a table for each partition of `__consumer_offsets`. The one in Scala has none, and
-    this object then stays empty. storage: knows the coordinator that the broker emulates, and the partition of each group.
+    Kafka's group coordinator in Java (default from 4.0 on) has such a table for each partition of `__consumer_offsets`. The one in Scala has none, so
+    that this object stays empty. storage: knows the coordinator that the broker emulates, and the partition of each group.
     """
 
     def __init__(self, storage: Placement) -> None:
